@@ -109,4 +109,4 @@ def test_there_is_a_place_for_every_table() -> None:
 
 def test_the_tables_of_the_membership_game_are_at_hand() -> None:
     for table, schema in audit_page.real_tables().values():
-        assert set(schema.attributes) <= set(table.columns)
+        assert {attribute.name for attribute in schema.attributes} <= set(table.columns)

@@ -21,7 +21,7 @@ from outside_view import (
 )
 from typed_frames import AGES, TYPED, Typed, typed_frame
 
-from understudy import Independent, Schema
+from understudy import Independent, Model, Schema
 from understudy.synthesizers import Synthesizer
 
 
@@ -108,17 +108,18 @@ def test_a_cast_to_the_private_types_would_be_seen(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it once was done: a missing value put a decimal point behind every released number."""
-    fit = Synthesizer.fit
+    fit, sample = Synthesizer.fit, Model.sample
+    private: list[Any] = []
 
-    def fit_and_cast(self: Synthesizer, table: Any, *given: Any, **options: Any) -> Any:
-        model = fit(self, table, *given, **options)
-        sample = model.sample
-        object.__setattr__(
-            model, "sample", lambda *args, **how: CASTS[library](sample(*args, **how), table)
-        )
-        return model
+    def fit_and_remember(self: Synthesizer, table: Any, *given: Any, **options: Any) -> Any:
+        private.append(table)
+        return fit(self, table, *given, **options)
 
-    monkeypatch.setattr(Synthesizer, "fit", fit_and_cast)
+    def sample_and_cast(self: Model, *given: Any, **options: Any) -> Any:
+        return CASTS[library](sample(self, *given, **options), private[-1])
+
+    monkeypatch.setattr(Synthesizer, "fit", fit_and_remember)
+    monkeypatch.setattr(Model, "sample", sample_and_cast)
     _, typed = TYPED[f"{library}: integers, floats"]
     method = Independent(epsilon=0.001)
     here, there = seen_of_both(method, library, typed, tmp_path)

@@ -77,9 +77,12 @@ def test_amounts_keep_step_and_places(step: float) -> None:
 
 @pytest.mark.parametrize("places", [1, 2, 3, 4])
 def test_places_after_a_decimal_comma_are_kept(places: int) -> None:
-    """Body temperatures have one, prices two, costs of calls four: 37,0 is not written 37,00."""
+    """Body temperatures have one, prices two, costs of calls four: 7,0 is not written 7,00.
+
+    Many numbers are below 1: 37,125 could be thirty-seven thousand, 0,125 cannot.
+    """
     rng = np.random.default_rng(places)
-    numbers = rng.integers(30 * 10**places, 42 * 10**places, ROWS) / 10**places
+    numbers = rng.integers(0, 5 * 10**places, ROWS) / 10**places
     found = found_of([f"{number:.{places}f}".replace(".", ",") for number in numbers.tolist()])
     assert (found.kind, found.format) == ("real", "12,5" + "0" * (places - 1))
     assert Format("real", found.format or "").write([37.0]) == [f"37,{'0' * places}"]

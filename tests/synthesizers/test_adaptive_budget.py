@@ -11,7 +11,7 @@ import pytest
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import mean_integer_noise
 from understudy.synthesizers.adaptive_budget import CLEAR_NOISE, MAX_CLEAR_SHARE, OneWayWorth
-from understudy.synthesizers.adaptive_rounds import Rounds
+from understudy.synthesizers.adaptive_rounds import Limits, Rounds
 
 
 def learner(sizes: dict[str, int], deviation: float, rows: float = 1000.0) -> Any:
@@ -101,6 +101,9 @@ def test_in_epsilon_single_columns_are_not_measured_bit_by_bit(
     deviation = mean_integer_noise(known.equally(len(LARGE))[0], "add_remove") / np.sqrt(2 / np.pi)
     step = Budget(part * known.amount, currency)
     rounds: Any = object.__new__(Rounds)
+    rounds.limits = Limits(
+        budget=known, max_cells=1e6, rounds=2.0, selection_share=0.1, penalty=1.0
+    )
     rounds.one_way = OneWayWorth(learner(LARGE, deviation))
     rounds.selecting, rounds.measuring = step.split(0.1, 0.9)
     rounds.noise, rounds.cells, rounds.places = 0.01, np.array([4.0]), np.array([0])

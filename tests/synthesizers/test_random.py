@@ -63,7 +63,7 @@ def test_without_a_schema_the_whole_budget_goes_to_discovery() -> None:
     assert asked[:4] == ["number of rows", "cells of n", "kind of n", "range of n"]
     assert asked[4:] == ["grid of n", "values of n"]
     assert model.ledger.left.amount < 1e-9 * model.ledger.budget.amount
-    assert all(0 <= value < 64 for value in content(model.sample(500, seed=0))["n"])
+    assert all(0 <= value < 128 for value in content(model.sample(500, seed=0))["n"])
 
 
 def test_a_release_that_costs_nothing_takes_nothing_from_the_ledger(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def read_delimiter(table: str, **reading: Unpack[Reading]) -> str:
     path, options = Path(table), ReadOptions(**reading)
     if is_url(table) or not path.is_file() or options.header is False:
         return ","
+    if path.stat().st_size == 0:  # whoever reads the rows has a sentence for it
+        return ","
     suffix = table_suffix(path, READ_SUFFIXES)
     if not suffix.startswith(".csv"):
         return ","

@@ -174,8 +174,9 @@ class Release:
         if self.explain is not None and isinstance(rows, CuboidCounter):
             for sentence in rows.explain():
                 self.explain(sentence)
-        method = {**model.method, "even_values": True}
-        return replace(model, method=method, library=self.source.library)
+        if isinstance(model, Model):  # a learner makes another kind, which gives no rows
+            model = replace(model, method={**model.method, "even_values": True})
+        return replace(model, library=self.source.library)
 
     # ---- checks: nothing is spent here
 
