@@ -223,6 +223,20 @@ def test_bars_of_unequal_bins_have_the_area_of_their_share() -> None:
     assert "The area of a bar is the share of rows." in drawn
 
 
+@pytest.mark.parametrize(
+    ("hours", "shown"), [(5000, ">2024-01-01<"), (20, ">00:00:00<")], ids=["days", "hours"]
+)
+def test_ends_of_datetimes_are_told_by_the_part_in_which_they_differ(
+    hours: int, shown: str
+) -> None:
+    start = dt.datetime(2024, 1, 1, tzinfo=dt.UTC).timestamp()
+    edges = tuple(start + 3600 * hours * place for place in (0, 0.2, 0.3, 0.6, 0.8, 1))
+    values = Values("t", tuple("abcde"), True, False, edges, "datetime")
+    drawn = distribution(values, [Shares("synthetic", np.full(5, 0.2))])
+    assert shown in drawn
+    assert "…" not in drawn
+
+
 def test_a_frequent_value_stands_below_the_histogram_and_a_wide_end_is_told() -> None:
     edges = (0, 1, 10, 20, 30, 40, 50, 10_000)
     labels = ("0", "1 to 9", "10 to 19", "20 to 29", "30 to 39", "40 to 49", "50 to 9999")

@@ -424,6 +424,19 @@ def _round_nearby(number: float, most: float) -> float:
     return number
 
 
+def _write_ends(values: Values, numbers: tuple[float, float, float]) -> tuple[str, str, str]:
+    """Numbers as they stand below a histogram; of datetimes the part in which they differ."""
+    first, centre, last = map(values.write, numbers)
+    if values.kind != "datetime":
+        return first, centre, last
+    (day, time), (centre_day, centre_time), (last_day, last_time) = (
+        text.split(" ", 1) for text in (first, centre, last)
+    )
+    if day == last_day:
+        return time, centre_time, last_time
+    return day, centre_day, last_day
+
+
 def _axis(
     values: Values,
     start: float,
@@ -438,7 +451,7 @@ def _axis(
     else:
         last = edges[-1] - 1 if values.whole else edges[-1]
         centre = _round_nearby((edges[0] + edges[-1]) / 2, (edges[-1] - edges[0]) / 100)
-        written = (values.write(edges[0]), values.write(centre), values.write(last))
+        written = _write_ends(values, (edges[0], centre, last))
     places = ((start, "start"), ((start + end) / 2, "middle"), (end, "end"))
     for (x, anchor), label in zip(places, written, strict=True):
         if label and (middle or anchor != "middle"):
