@@ -237,9 +237,15 @@ def test_gaussian_noise_and_replace(folder: Path) -> None:
 
 
 def test_a_long_ledger_is_summed_up_unless_each_question_is_wanted(folder: Path) -> None:
-    fine(
-        "synthesize", "patients.csv", "--schema", "schema.json", "--model", "m.json", "-o", "o.csv"
+    """A question per column: how many the default asks depends on noise."""
+    names = [f"c{place}" for place in range(45)]
+    (folder / "wide.csv").write_text(
+        "".join(",".join(line) + "\n" for line in (names, *[["yes"] * 45, ["no"] * 45] * 30))
     )
+    schema = {"attributes": {name: {"kind": "boolean"} for name in names}}
+    (folder / "wide.json").write_text(json.dumps(schema))
+    method = ("--schema", "wide.json", "--method", "independent")
+    fine("synthesize", "wide.csv", *method, "--model", "m.json", "-o", "o.csv")
     each, sums = fine("show", "m.json", "--ledger").out, fine("show", "m.json").out
     assert "questions, summed up; --ledger lists each." in sums
     assert "table of 1 column:" in sums
