@@ -165,9 +165,9 @@ class Study:
             help="run nothing: report on the settings that were run so far",
         )
         found = parser.parse_args(arguments)
-        repeats = (
-            found.repeats if found.repeats is not None else (1 if found.quick else self.repeats)
-        )
+        repeats = found.repeats
+        if repeats is None:
+            repeats = 1 if found.quick else self.repeats
         if repeats < 1:
             parser.error("--repeats must be at least 1")
         folder = found.output or Path("study-output") / (

@@ -202,7 +202,9 @@ def test_few_rows_are_enough_to_see_that_most_are_zero(delta: float) -> None:
     entry = {"kind": "integer", "min": 0, "max": 99_999, "bins": 16}
     schema = Schema.from_dict({"attributes": {"gain": entry}})
     table, _ = as_table(pd.DataFrame({"gain": gains}))
-    ledger = Ledger(0.03 if delta else 0.02, delta, "add_remove", "gdp" if delta else "epsilon")
+    ledger = Ledger(0.02, 0.0, "add_remove", "epsilon")
+    if delta:
+        ledger = Ledger(0.03, delta, "add_remove", "gdp")
     found = refine(schema, lambda fine: encode(table, fine), ledger, ledger.budget, SeededNoise(1))
     gain = found["gain"]
     assert isinstance(gain, Quantity)

@@ -79,7 +79,7 @@ def find_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> set
     return found
 
 
-# One pattern: a list of so many words takes DuckDB a millisecond to plan, wherever it stands.
+# One pattern: DuckDB takes a millisecond to plan a list of 39 words, wherever it stands.
 _MARKED = "|".join(map(re.escape, MARKS))
 _MARKS_SQL = ", ".join(f"'{mark}'" for mark in MARKS)
 CASTS = {

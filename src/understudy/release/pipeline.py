@@ -39,7 +39,7 @@ from understudy.release.reservations import Journal, goes_on, reserve
 from understudy.release.sources import Source
 
 MANY_COLUMNS = 12
-"""From so many on, a delta keeps more relations at the same epsilon."""
+"""From this many columns on, a delta keeps more relations at the same epsilon."""
 
 
 class ReleaseMethod(Protocol):

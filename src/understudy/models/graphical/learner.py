@@ -234,8 +234,8 @@ class GraphicalLearner:
 
     def one_way_noise(self, name: str) -> float:
         """How many rows of a single attribute's table are noise, about: values that disappear in it
-        have none. All values count, also those that are merged, unless there are so many that most
-        of them are noise.
+        have none. All values count, also those that are merged, but for attributes with
+        ``LARGE_DOMAIN`` values or more, most of which are noise.
         """
         if self._all_values is not None and self._all_values.sizes[name] < LARGE_DOMAIN:
             return self._all_values.one_way_noise(name)
