@@ -246,6 +246,7 @@ def test_the_pages_take_a_plan_and_uploads(empty: Place):
         files={"plan": ("plan.json", json.dumps(agreed_plan().to_dict()).encode())},
     )
     assert "not yet" in answer.text, answer.text
+    assert "may ever tell</dt><dd>2</dd>" in answer.text
     assert "0 of 2 owners have delivered" in owner.get(f"/mine/{empty.dataset}").text
     for name in OWNERS:
         content = json.dumps(write_upload(upload_of(name), empty.folder)).encode()

@@ -357,6 +357,18 @@ def test_the_trail_has_names_where_ids_stand_and_nowhere_else(web: WebHub) -> No
     assert "Hidden data" not in shown
 
 
+def test_a_request_lies_under_my_data_for_its_owner(web: WebHub) -> None:
+    """The menu marks where the page's own path leads back to."""
+    dataset = web.register("olga", name="Marked")
+    with web.site.db.transaction() as c:
+        made = requests.submit(
+            c, web.people["uma"].id, dataset.id, "access", {}, "why", "a key for the menu"
+        )
+    for name, chapter in (("olga", "My data"), ("uma", "My requests")):
+        page = web.client(name).get(f"/requests/{made.id}").text
+        assert re.findall(r'aria-current="page">([\w ]+)', page) == [chapter]
+
+
 @pytest.mark.parametrize(
     ("end", "labels"),
     [

@@ -98,7 +98,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         .render(
             request=request,
             viewer=viewer,
-            navigation=_navigation(request, hub, viewer),
+            navigation=_navigation(hub, viewer, values.get("chapter", request.url.path)),
             csrf=csrf_code(request, hub, visit),
             page_query=lambda number: _page_query(request, number),
             **values,
@@ -159,10 +159,10 @@ def _page_query(request: Request, number: int) -> str:
     return urlencode([*kept, ("page", str(number))])
 
 
-def _navigation(request: Request, hub: Site, viewer: User | None) -> list[Link]:
+def _navigation(hub: Site, viewer: User | None, path: str) -> list[Link]:
+    """The menu; what is marked is the entry that the path lies under."""
     if viewer is None:
         return []
-    path = request.url.path
     with hub.db.reading() as c:
         waiting = count_waiting(c, viewer.id)
     links = [

@@ -121,6 +121,7 @@ def _page(
         seen = preview(asked.operation, dict(asked.spec), dataset)
     waiting = asked.state == "waiting" or (job is not None and job.state in ("queued", "running"))
     label = LABELS.get(asked.operation, asked.operation)
+    mine = asked.user == viewer.id
     return render(
         request,
         "request.html",
@@ -133,7 +134,8 @@ def _page(
         computer=computer,
         release=release,
         who=who,
-        mine=asked.user == viewer.id,
+        mine=mine,
+        chapter="/requests" if mine else "/mine",
         decides=dataset.owner == viewer.id and asked.state == "waiting",
         left_for=left_for,
         roles=roles,
