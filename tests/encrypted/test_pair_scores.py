@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,9 +11,14 @@ from encrypted_parties import SCHEMA, draw_rows, gather
 
 from understudy import MST
 from understudy.data.encoding import Coded
-from understudy.data.marginals import marginal
+from understudy.data.marginals import Axis, marginal
 from understudy.data.schema import Schema
-from understudy.encrypted.choices import SurveyedScores, dependence_of, expect_by_chance
+from understudy.encrypted.choices import (
+    SurveyedScores,
+    SurveyedTables,
+    dependence_of,
+    expect_by_chance,
+)
 from understudy.encrypted.curator import EncryptedCurator
 from understudy.encrypted.plans import SCORE_MOVE, SCORE_STEPS, list_tables
 from understudy.encrypted.questions import PairScores
@@ -22,6 +28,8 @@ from understudy.encrypted.ways import federate_encrypted
 from understudy.errors import InputError
 from understudy.federation import HolderRefused
 from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Measurement
+from understudy.privacy.questions import Choose
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +148,22 @@ def test_what_chance_makes_of_scores_follows_from_the_rows(rows: float) -> None:
     expected = 0.5 * (2 / np.pi * 10) ** 0.5 * 4 * (rows / 16) ** 0.5
     assert expect_by_chance(np.full((2, 2), rows / 4), 10) == pytest.approx(expected)
     assert expect_by_chance(np.zeros((2, 2)), 10) == 0
+
+
+def test_rows_in_wrong_cells_are_told_from_noise(parties):
+    """Of squares, those that noise makes are taken off, in every cell."""
+    pair, scale, off = (Axis("a"), Axis("b")), 40.0, 100
+    estimate = np.full((2, 3), 1000.0)
+
+    def score(distance: int) -> float:
+        signs = np.array([[1, -1, 1], [-1, 1, -1]])
+        counts = (estimate + distance * signs).astype(np.int64)
+        table = Measurement(marginal=pair, counts=counts, distribution="gaussian", scale=scale)
+        asked = Choose(
+            candidates=(pair,), score="misfit", budget=Budget(1.0), estimates=(estimate,)
+        )
+        return float(SurveyedTables(parties.plan, [table]).score(asked)[0])
+
+    rows = 6 * math.sqrt(off**2 - scale**2)
+    assert score(off) == pytest.approx(math.sqrt(2 / math.pi) * rows)
+    assert score(int(scale)) == 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from surveys import SCHEMA, ask, plan_of_all_kinds, small_plan
 from understudy import InputError
 from understudy.local.plans import Plan, plan_all_pairs, whole_weights
 from understudy.local.questions import Question
-from understudy.local.randomisers import DirectEncoding, Duchi, SummedHistogram
+from understudy.local.randomisers import DirectEncoding, Duchi, SummedHistogram, SymmetricUnary
 
 
 @pytest.mark.parametrize("plan", [small_plan(), plan_of_all_kinds()], ids=["small", "all kinds"])
@@ -185,6 +186,17 @@ def test_a_question_may_cost_less_than_its_level() -> None:
     delicate = ask("smoker", epsilons=(0.5,))
     plan = small_plan(questions=(ask("sex"), delicate))
     assert Plan.from_dict(plan.to_dict()).questions[1].randomisers[0].epsilon == 0.5
+
+
+def test_a_question_that_costs_its_limit_stays_as_it_was() -> None:
+    """Its maker chose the randomiser, which need not be the best."""
+    (question,) = (plan := small_plan(questions=(ask("town"),))).questions
+    given = replace(
+        question, randomisers=(SymmetricUnary(size=question.size, epsilon=plan.epsilons[0]),)
+    )
+    plan = replace(plan, questions=(given,))
+    assert plan.limit_columns({"town": plan.epsilons[0]}) == plan
+    assert plan.limit_columns({"town": plan.epsilons[0] / 2}) != plan
 
 
 def test_delicate_columns_cost_less_at_every_level() -> None:

@@ -286,6 +286,7 @@ def test_with_a_target_every_attribute_has_it_as_a_parent(parameters: Any) -> No
     assert (nodes[0].attribute, nodes[0].parents) == ("x3", ())
     assert all(Axis("x3") in node.parents for node in nodes[1:])
     assert any(len(node.parents) > 1 for node in nodes[1:])
+    assert all(len(node.parents) <= parameters.get("degree", 4) for node in nodes)
     assert total([entry.amount for entry in model.ledger.entries]) <= exact(
         model.ledger.budget.amount
     )
