@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[10.0, 1.0])
     parser.add_argument("--splits", type=int, default=1, help="how many random splits")
-    parser.add_argument("--steps", type=int, default=8000, help="of the GAN under DP-SGD")
+    parser.add_argument("--steps", type=int, default=800, help="of the GAN under DP-SGD")
     parser.add_argument("--plain-steps", type=int, default=1000, help="of the GAN without noise")
     parser.add_argument("--hidden", type=int, default=16, help="filters under DP-SGD")
     parser.add_argument(

@@ -58,13 +58,13 @@ def merf(epsilon: float, steps: int = 2000) -> Recipe:
 
 
 def gan(epsilon: float, steps: int, hidden: int = 16, preview: str | None = None) -> Recipe:
-    """DP-SGD; few steps are worth more with less noise each."""
+    """DP-SGD; few steps are worth more with less noise each, and so are large samples."""
     method = GAN(
         epsilon=epsilon,
         delta=DELTA,
         steps=steps,
         hidden=hidden,
-        sampling_rate=0.016,
+        sampling_rate=0.064,
         clip=1.0,
         discriminator_steps=2,
         learning_rate=0.001,
