@@ -28,11 +28,6 @@ WIDE = 64
 LEAST = 1e-3
 """The most that one step may shrink a cell; it may grow by the inverse."""
 
-DEEPEST = 60.0
-"""Logarithms of factors stay within this of 0, so that products of a few stay within floating-point
-range.
-"""
-
 
 class Fit:
     """A distribution over attributes, fitted to tables over groups of them.
@@ -108,9 +103,10 @@ class Fit:
                 if source < place:
                     for group in self._homes[place]:
                         self._scale(place, group, targets[group], damping[group])
+        # One number more in all of them changes nothing. They must not be cut: tables that
+        # contradict each other drive the factors of a cell apart, and their product is what counts.
         for factor in self.factors.values():
             factor -= factor.max()
-            np.maximum(factor, -DEEPEST, out=factor)
 
     def marginal(self, group: Group) -> Table:
         """The shares of a group that lies in a clique."""
