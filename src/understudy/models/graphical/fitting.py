@@ -108,6 +108,13 @@ class Fit:
         for factor in self.factors.values():
             factor -= factor.max()
 
+    def replace_factors(self, factors: Mapping[Group, Table]) -> None:
+        """Have other factors of the same groups, as logarithms, and the distribution that is their
+        product.
+        """
+        self.factors = dict(factors)
+        self._calibrate_factors()
+
     def marginal(self, group: Group) -> Table:
         """The shares of a group that lies in a clique."""
         for branch, table in zip(self.tree, self.tables, strict=True):
@@ -152,6 +159,10 @@ class Fit:
             self._homes[min(inside, key=lambda place: (cells[place], place))].append(group)
         kept = {branch.clique for branch in self.tree}
         self._maps = {key: value for key, value in self._maps.items() if key[0] in kept}
+        self._calibrate_factors()
+
+    def _calibrate_factors(self) -> None:
+        """The cliques' tables by the factors."""
         self.tables = self._calibrate(
             [
                 self._product(branch.clique, homes)
