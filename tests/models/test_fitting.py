@@ -125,6 +125,16 @@ def test_empty_cells_stay_finite() -> None:
     assert fit.marginal(("a", "b")) == pytest.approx(target, abs=1e-6)
 
 
+def test_all_marginals_are_those_of_the_groups_one_by_one() -> None:
+    fit = Fit(SIZES)
+    fit.add(TRIPLES)
+    fit.sweep({group: margin(truth(1), group) for group in TRIPLES}, dict.fromkeys(TRIPLES, 0.0), 5)
+    found = fit.marginals()
+    assert set(found) == set(fit.groups)
+    for group, table in found.items():
+        assert np.allclose(table, fit.marginal(group))
+
+
 def test_a_group_in_no_clique_is_refused() -> None:
     with pytest.raises(ValueError, match="no clique"):
         Fit(SIZES).marginal(("a", "b"))

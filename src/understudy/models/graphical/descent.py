@@ -53,7 +53,7 @@ def descend(fit: Fit, pool: Pool, rows: float, steps: int) -> None:
     if steps < 1:
         return
     misfit = _Misfit(fit, pool, rows)
-    now = {group: fit.marginal(group) for group in fit.groups}
+    now = fit.marginals()
     slopes = misfit.slopes(now)
     steepest = max(float(np.abs(slope).max()) for slope in slopes.values())
     if steepest <= 0:
@@ -65,7 +65,7 @@ def descend(fit: Fit, pool: Pool, rows: float, steps: int) -> None:
             fit.replace_factors(
                 {group: factor - length * slopes[group] for group, factor in factors.items()}
             )
-            new = {group: fit.marginal(group) for group in fit.groups}
+            new = fit.marginals()
             new_slopes = misfit.slopes(new)
             if sum(np.vdot(new_slopes[group], now[group] - new[group]) for group in now) >= 0:
                 break

@@ -122,6 +122,14 @@ class Fit:
                 return self._sum(branch.clique, table, group).reshape(self.attributes.shape(group))
         raise ValueError(f"{group} lies in no clique")
 
+    def marginals(self) -> dict[Group, Table]:
+        """The shares of all :attr:`groups`, each from the clique where its factor is at home."""
+        return {
+            group: self._sum(branch.clique, table, group).reshape(self.attributes.shape(group))
+            for branch, table, homes in zip(self.tree, self.tables, self._homes, strict=True)
+            for group in homes
+        }
+
     def conditionals(self) -> Iterator[tuple[str, Marginal, Table]]:
         """The distribution attribute by attribute: name, parents, and the shares of parents and
         attribute together.
