@@ -125,6 +125,16 @@ def test_empty_cells_stay_finite() -> None:
     assert fit.marginal(("a", "b")) == pytest.approx(target, abs=1e-6)
 
 
+def test_all_marginals_are_those_of_the_groups_one_by_one() -> None:
+    fit = Fit(SIZES)
+    fit.add(TRIPLES)
+    fit.sweep({group: margin(truth(1), group) for group in TRIPLES}, dict.fromkeys(TRIPLES, 0.0), 5)
+    found = fit.marginals()
+    assert set(found) == set(fit.groups)
+    for group, table in found.items():
+        assert np.allclose(table, fit.marginal(group))
+
+
 def test_a_group_in_no_clique_is_refused() -> None:
     with pytest.raises(ValueError, match="no clique"):
         Fit(SIZES).marginal(("a", "b"))
@@ -150,3 +160,16 @@ def test_products_beyond_floating_point_numbers_are_summed_all_the_same() -> Non
     odds = np.exp([0.0, 1.0])
     np.testing.assert_allclose(fit.marginal(("m",)), odds / odds.sum())
     np.testing.assert_allclose(fit.marginal(("a0", "z0")), 0.25)
+
+
+def test_a_new_group_leaves_a_distribution_of_tables_that_contradict_each_other() -> None:
+    fit = Fit(SIZES)
+    fit.add(CIRCLE)
+    targets = {group: margin(truth(place), group) for place, group in enumerate(CIRCLE)}
+    targets["a", "b"] = np.array([[0.5, 0.0, 0.0], [0.0, 0.25, 0.25]])
+    targets["a", "d"] = np.array([[0.0, 0.2], [0.8, 0.0]])
+    fit.sweep(targets, dict.fromkeys(CIRCLE, 1e-4), 300)
+    before = {group: fit.marginal(group) for group in CIRCLE}
+    fit.add([("d", "e")])
+    for group in CIRCLE[:-1]:
+        assert np.abs(fit.marginal(group) - before[group]).sum() < 0.1

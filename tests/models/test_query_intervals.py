@@ -211,6 +211,24 @@ def test_a_holdout_tells_a_model_that_fits_from_one_that_does_not() -> None:
     assert holdout(0.0).misfit < holdout(2.0).misfit / 4 < holdout(8.0).misfit / 16
 
 
+def test_a_held_out_table_that_is_too_large_to_be_told_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = independent_model(tuple(MeasuredTable((name,), 10.0) for name in "abc"), deviation=10.0)
+    tables = []
+    for names in ("ab", "abc"):
+        counts = 3 * model.marginal(*names).table
+        axes = tuple(map(Axis, names))
+        tables.append(HeldTable(marginal=axes, counts=np.rint(counts), deviation=5.0))
+    of_pairs = calibrate(model, tables[:1])
+    assert calibrate(model, tables) != replace(of_pairs, tables=2)
+    monkeypatch.setattr("understudy.models.inference.MAX_PRODUCT_CELLS", 11)
+    with pytest.raises(InputError, match="needs a table of"):
+        model.marginal(*"abc")
+    assert calibrate(model, tables) == replace(of_pairs, tables=2)
+    assert calibrate(model, tables[1:]).tables == 1
+
+
 def test_holdout_tables_are_public_few_and_small() -> None:
     sizes = {f"c{i}": (16, 8, 4) for i in range(10)} | {"wide": (41,)}
     found = holdout_marginals(sizes, 8)

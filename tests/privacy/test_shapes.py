@@ -11,7 +11,7 @@ from understudy import Schema
 from understudy.data.inside import Inside
 from understudy.data.schema import Quantity
 from understudy.privacy.cells import first_cells, split_cell
-from understudy.privacy.shapes import Shape, cut_within, find_spikes
+from understudy.privacy.shapes import Shape, find_spikes, part_spikes
 from understudy.privacy.slopes import add_slopes
 
 
@@ -87,12 +87,11 @@ def test_no_step_of_a_slope_is_narrower_than_what_people_round_to() -> None:
     assert min(np.diff(add_slopes(shape, attribute, 8).edges)) == 250
 
 
-def test_bins_are_cut_where_rows_are_and_only_there() -> None:
-    assert cut_within(shape_of([10, 10, 10, 10]), (0.0, 20.0, 40.0), 4) == (0, 10, 20, 30, 40)
-    assert cut_within(shape_of([100, 10, 10], [1, 5, 5]), (0.0, 11.0), 4) == (0, 1, 11)
-    assert cut_within(shape_of([100, 0, 0], [1, 5, 5]), (0.0, 11.0), 4) == (0, 11)
-    even = tuple(float(10 * place) for place in range(9))
-    assert cut_within(shape_of([10] * 8), even, 8) == even
+def test_of_given_bins_only_single_values_with_many_rows_are_parted() -> None:
+    assert part_spikes(shape_of([100, 10, 10], [1, 5, 5]), (0.0, 11.0), 4) == (0, 1, 11)
+    assert part_spikes(shape_of([100, 0, 0], [1, 5, 5]), (0.0, 11.0), 4) == (0, 11)
+    # However many rows a bin holds, it stays as it was given.
+    assert part_spikes(shape_of([90, 90, 10, 10]), (0.0, 20.0, 40.0), 4) == (0, 20, 40)
 
 
 def test_a_cell_is_parted_into_its_values_or_into_round_ones() -> None:

@@ -60,8 +60,8 @@ from understudy.privacy.refined_attributes import (
 from understudy.privacy.shapes import (
     Shape,
     cut_bins,
-    cut_within,
     find_spikes,
+    part_spikes,
     refine_cells,
     smooth,
     sum_by,
@@ -291,7 +291,7 @@ class _Column:
         if attribute.free_bins:
             edges = cut_bins(shape, DEFAULT_BINS)
         else:
-            edges = cut_within(shape, attribute.edges, DEFAULT_BINS)
+            edges = part_spikes(shape, attribute.edges, DEFAULT_BINS)
         if edges != attribute.edges:
             attribute = replace(
                 attribute,

@@ -295,15 +295,13 @@ def _without_slivers(
     return kept
 
 
-def cut_within(
+def part_spikes(
     shape: Shape, edges: tuple[float, ...], bins: int, smallest: float = 0.01
 ) -> tuple[float, ...]:
-    """Edges that stay, and more of them inside bins that hold far more rows than one of ``bins``
-    should.
+    """Edges that stay, and those of single values that hold as many rows as one of ``bins`` should.
 
-    A single value that holds as many rows as a bin should is parted from the rest of its bin, where
-    that is worth a bin too. A bin that still holds twice as many as it should is cut into parts of
-    about equally many rows.
+    Such a value is parted from the rest of its bin where that is worth a bin too. Nothing else is
+    cut: whoever gave the bins said how fine relations should be, and more values bring more noise.
     """
     masses, total = shape.masses, shape.masses.sum()
     owners = np.searchsorted(np.array(edges[1:-1]), np.array(shape.edges[:-1]), side="right")
@@ -312,13 +310,6 @@ def cut_within(
     found = set(edges)
     for place in np.flatnonzero(alone & (rest[owners] >= smallest * total)):
         found |= set(shape.edges[place : place + 2])
-    places = np.searchsorted(np.array(shape.edges), sorted(found)).tolist()
-    loose = np.concatenate([[0.0], np.cumsum(np.where(alone, 0, masses))])
-    for start, end in pairwise(places):
-        held = loose[end] - loose[start]
-        parts = 1 + int(held * bins / total / 2)
-        wanted = [loose[start] + held * part / parts for part in range(1, parts)]
-        found |= {shape.edges[place] for place in np.searchsorted(loose, wanted).tolist()}
     return tuple(sorted(edge for edge in found if edge <= edges[-1]))
 
 

@@ -52,6 +52,9 @@ from understudy.synthesizers.registry import register
 LAST_SWEEPS = 50
 """How often the fit walks through its cliques after the last round."""
 
+DESCENT_STEPS = 25
+"""How many steps the fit takes at last towards all tables together."""
+
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
 
@@ -234,6 +237,7 @@ class Adaptive(Synthesizer):
         if held_out and not found:  # single attributes are all there is, and nothing to hold out
             learner.measure_again(holdout_budget)
         learner.refit(LAST_SWEEPS)
+        learner.descend(DESCENT_STEPS)
         progress("measuring tables", 1, 1)
         return self._calibrate(learner, curator, held_out if found else [], holdout_budget)
 

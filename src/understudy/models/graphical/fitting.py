@@ -28,11 +28,6 @@ WIDE = 64
 LEAST = 1e-3
 """The most that one step may shrink a cell; it may grow by the inverse."""
 
-DEEPEST = 60.0
-"""Logarithms of factors stay within this of 0, so that products of a few stay within floating-point
-range.
-"""
-
 
 class Fit:
     """A distribution over attributes, fitted to tables over groups of them.
@@ -108,9 +103,17 @@ class Fit:
                 if source < place:
                     for group in self._homes[place]:
                         self._scale(place, group, targets[group], damping[group])
+        # One number more in all of them changes nothing. They must not be cut: tables that
+        # contradict each other drive the factors of a cell apart, and their product is what counts.
         for factor in self.factors.values():
             factor -= factor.max()
-            np.maximum(factor, -DEEPEST, out=factor)
+
+    def replace_factors(self, factors: Mapping[Group, Table]) -> None:
+        """Have other factors of the same groups, as logarithms, and the distribution that is their
+        product.
+        """
+        self.factors = dict(factors)
+        self._calibrate_factors()
 
     def marginal(self, group: Group) -> Table:
         """The shares of a group that lies in a clique."""
@@ -118,6 +121,14 @@ class Fit:
             if set(group) <= set(branch.clique):
                 return self._sum(branch.clique, table, group).reshape(self.attributes.shape(group))
         raise ValueError(f"{group} lies in no clique")
+
+    def marginals(self) -> dict[Group, Table]:
+        """The shares of all :attr:`groups`, each from the clique where its factor is at home."""
+        return {
+            group: self._sum(branch.clique, table, group).reshape(self.attributes.shape(group))
+            for branch, table, homes in zip(self.tree, self.tables, self._homes, strict=True)
+            for group in homes
+        }
 
     def conditionals(self) -> Iterator[tuple[str, Marginal, Table]]:
         """The distribution attribute by attribute: name, parents, and the shares of parents and
@@ -156,6 +167,10 @@ class Fit:
             self._homes[min(inside, key=lambda place: (cells[place], place))].append(group)
         kept = {branch.clique for branch in self.tree}
         self._maps = {key: value for key, value in self._maps.items() if key[0] in kept}
+        self._calibrate_factors()
+
+    def _calibrate_factors(self) -> None:
+        """The cliques' tables by the factors."""
         self.tables = self._calibrate(
             [
                 self._product(branch.clique, homes)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from understudy.counting.memory import MAX_ROWS, MemoryCounter
 from understudy.data.marginals import Marginal, marginal
 from understudy.models.graphical import Group
+from understudy.models.graphical.descent import descend
 from understudy.models.graphical.fitting import Fit
 from understudy.models.graphical.merging import Merged, merge_rare, spread_values
 from understudy.models.graphical.pooling import Pool, parts_of
@@ -39,6 +40,9 @@ LARGE_DOMAIN = 200
 LARGE_DOMAIN_DEVIATIONS = 2.0
 """Attributes with this many values or more are large. Their values are rare below this many
 deviations of their own noise."""
+
+DESCENT_CELLS = 500_000
+"""A descent takes at most as many steps as add up to this many cells of the model."""
 
 SCALINGS = 5
 """How often a table is scaled to its margins."""
@@ -195,6 +199,10 @@ class GraphicalLearner:
             if len(group) > 1:  # what is told of a single attribute is all that is known of it
                 damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
         self.fit.sweep(targets, damping, sweeps)
+
+    def descend(self, steps: int) -> None:
+        """Move the distribution on, to where it is nearest to all measured tables together."""
+        descend(self.fit, self.pool, self.rows, min(steps, DESCENT_CELLS // self.fit.cells))
 
     def _target(self, group: Group) -> NDArray[np.float64]:
         """The shares that a group should have.

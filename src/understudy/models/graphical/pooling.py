@@ -77,6 +77,10 @@ class Pool:
                 )
         return table
 
+    def precision(self, part: Group) -> float:
+        """One over the variance of an effect, in each direction; 0 where no table tells it."""
+        return self._weights.get(part, 0.0)
+
     def deviation(self, group: Group) -> float:
         """The standard deviation of the noise in a cell of a group's table, on average over cells.
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from understudy.data.marginals import Axis, Marginal
 from understudy.data.schema import Attribute, Quantity, Schema
+from understudy.models.inference import TooLargeError
 from understudy.models.measurements import Holdout
 from understudy.models.query.effects import Precisions, effect_variance, squared_means
 from understudy.models.query.misfits import GroupErrors, find_factor
@@ -300,11 +301,18 @@ def calibrate(model: Model, tables: Sequence[HeldTable], one_way: float = 1.0) -
 
     Pairs of attributes have a factor of misfit of their own: which pairs are measured is chosen by
     how much the model lacks them, so those that are left differ less than larger groups do.
+
+    Of a large model some tables cannot be told exactly. They are left out: all is paid for by then,
+    and a release must not fail for its error bars.
     """
     errors = ErrorModel(model)
     found: list[_Compared] = []
     for table in tables:
-        whole = model.marginal(*((axis.attribute, axis.level) for axis in table.marginal)).table
+        asked = [(axis.attribute, axis.level) for axis in table.marginal]
+        try:
+            whole = model.marginal(*asked).table
+        except TooLargeError:
+            continue
         for kept in _subsets(table):
             found.append(_Margin(table, kept).compare(whole, errors, model.schema))
     noise = _noise_factor([one for one in found if not one.pairs.any() and not one.larger.any()])
