@@ -13,7 +13,7 @@ import pytest
 from greedy_path import ENOUGH, EPSILONS, follow_the_greedy_path
 
 import understudy.auditing.discovery
-import understudy.auditing.subjects
+import understudy.auditing.questions
 import understudy.privacy.answering
 import understudy.privacy.ledger
 import understudy.privacy.questions
@@ -25,19 +25,18 @@ from understudy.auditing.discovery import discovery, naming_probability
 from understudy.auditing.doors import PausedRun, exact_loss
 from understudy.auditing.neighbours import (
     choice_pair,
-    make_unknown_pairs,
     person_pairs,
     small_pair,
     tiny_pair,
-    unheard_pair,
     worst_pairs,
 )
+from understudy.auditing.questions import doors
 from understudy.auditing.subjects import (
     DELTA,
     RELATIONS,
-    doors,
     run_pair,
 )
+from understudy.auditing.unknown_pairs import make_unknown_pairs, unheard_pair
 from understudy.data.tables import Column, Table
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import (
@@ -101,7 +100,7 @@ def test_a_door_that_is_built_wrong_would_be_seen(
 ) -> None:
     monkeypatch.setattr(module, name, wrong)
     for costly in ("gradient_findings", "_refinements"):  # they ask none of these questions
-        monkeypatch.setattr(understudy.auditing.subjects, costly, lambda epsilon: ())
+        monkeypatch.setattr(understudy.auditing.questions, costly, lambda epsilon: ())
     assert any(finding.verdict == "broken" for finding in doors(1.0))
 
 

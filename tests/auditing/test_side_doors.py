@@ -24,13 +24,11 @@ from outside_view import (
     Seen,
     copy_state,
     neighbours_of,
-    plain_rows,
     seen,
-    written,
 )
 
 import understudy.synthesizers
-from understudy import Independent, PrivBayes, Random, Schema, Table, read_table
+from understudy import Independent, PrivBayes, Random, Schema, Table
 from understudy.privacy.central import CentralCurator
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.adaptive import Adaptive
@@ -112,20 +110,6 @@ def test_no_synthesizer_is_forgotten() -> None:
         if kind.__module__.startswith(home) and not inspect.isabstract(kind)
     }
     assert known == {type(method) for method in METHODS.values()}
-
-
-@pytest.fixture(scope="module")
-def table_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Table]:
-    """The table with an odd row, or the plain one: read once for all methods."""
-
-    @cache
-    def read(neighbours: str, odd: Row | None = None) -> Table:
-        folder = tmp_path_factory.mktemp("table")
-        if odd is None:
-            return read_table(written(folder / "t.csv", plain_rows()))
-        return read_table(neighbours_of(neighbours, odd, folder)[1])
-
-    return read
 
 
 @pytest.fixture(scope="module")

@@ -19,13 +19,11 @@ from outside_view import (
     SameAnswers,
     Seen,
     neighbours_of,
-    plain_rows,
     seen,
-    written,
 )
 from typed_frames import TYPED, Typed, typed_frame
 
-from understudy import Independent, PrivBayes, Random, Schema, Table, read_table
+from understudy import Independent, PrivBayes, Random, Schema, Table
 from understudy.counting.partition import VOCABULARIES, Tally, ends_of
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.forms import Form
@@ -84,20 +82,6 @@ def seen_as(kind: int, name: str, table: Table, folder: Path, beside: Seen | Non
         mock.patch.object(Follows, "place", kind),
     ):
         return seen(WITHOUT_SCHEMA[name], table, None, folder, Follows, beside)
-
-
-@pytest.fixture(scope="module")
-def table_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Table]:
-    """The table with an odd row, or the plain one: read once for all methods."""
-
-    @cache
-    def read(neighbours: str, odd: Row | None = None) -> Table:
-        folder = tmp_path_factory.mktemp("table")
-        if odd is None:
-            return read_table(written(folder / "t.csv", plain_rows()))
-        return read_table(neighbours_of(neighbours, odd, folder)[1])
-
-    return read
 
 
 @pytest.fixture(scope="module")

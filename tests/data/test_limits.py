@@ -25,6 +25,7 @@ from understudy.privacy.mechanisms import SeededNoise
 
 LONG = "x" * 1_000_000
 ONE_BOOLEAN = {"kind": "boolean"}
+MANY_VALUES = list(range(60_000))
 
 
 def wide(columns: int) -> dict[str, Any]:
@@ -67,8 +68,8 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
     "values": (
         {
             "attributes": {
-                f"c{place}": {"kind": "categorical", "values": list(range(60_000))}
-                for place in range(MAX_CODES // 60_000 + 1)
+                f"c{place}": {"kind": "categorical", "values": MANY_VALUES}
+                for place in range(MAX_CODES // len(MANY_VALUES) + 1)
             }
         },
         "bins and values together; at most 4,194,304",

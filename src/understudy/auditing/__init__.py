@@ -177,7 +177,8 @@ def _findings(
     # Compilers and engines load when they are needed, as everywhere.
     from understudy.auditing import asking, controls, discovery, learners, mechanisms, randomisers
     from understudy.auditing.gradients import canary_findings
-    from understudy.auditing.subjects import doors, features, fit_exactly, fit_often, settings_of
+    from understudy.auditing.questions import doors
+    from understudy.auditing.subjects import features, fit_exactly, fit_often, settings_of
 
     if subject == "doors":
         yield from doors(epsilon)

@@ -12,8 +12,8 @@ from understudy.asking.run import Terms
 from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import PERSON, Pair, label_pair, number_pair, rank_pair
+from understudy.auditing.questions import make_run
 from understudy.auditing.subjects import DELTA, MOST, RELATIONS, exact_findings, quiet
-from understudy.auditing.subjects import _make_run as make_run
 from understudy.data.marginals import marginal
 from understudy.data.tables import Table
 from understudy.privacy.central import CentralCurator

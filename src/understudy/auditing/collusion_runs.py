@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from understudy.encrypted.paillier import PrivateKey
 from understudy.encrypted.plans import Item, Plan
 from understudy.encrypted.service import CryptoService, ServicePolicy
 from understudy.encrypted.session import EncryptedSession, Store
-from understudy.encrypted.uploads import make_upload
+from understudy.encrypted.uploads import Upload, make_upload
 from understudy.federation import MemoryLink
 from understudy.federation.identity import Identity
 from understudy.privacy.budget import Budget
@@ -47,21 +47,9 @@ def run_cells(party: Party, epsilon: float, colluders: int, cells: int, rows: in
     """A real answer, less all that a party and the first owner know: the last owner's cells, each
     with this many rows and the other party's noise.
     """
-    values = list(range(cells))
-    schema = Schema.from_dict({"attributes": {"a": {"kind": "categorical", "values": values}}})
-    key = _make_key()
-    plan = Plan(
-        schema=schema,
-        key=key.public,
-        owners=OWNERS,
-        epsilon=epsilon,
-        max_rows=10 * cells,
-        tables=(marginal("a"),),
-    )
-    identities = {name: Identity.new(name) for name in OWNERS}
-    known = 3
+    plan, identities, known = _make_plan(epsilon, cells), _make_identities(), 3
     uploads = [
-        make_upload(plan, name, _repeat_cells(schema, cells, number), identities[name])
+        _upload(epsilon, cells, name, number)
         for name, number in zip(OWNERS, (known, rows), strict=True)
     ]
     certificates = {name: one.certificate for name, one in identities.items()}
@@ -69,18 +57,42 @@ def run_cells(party: Party, epsilon: float, colluders: int, cells: int, rows: in
     make_session: type[EncryptedSession] = SilentSession
     if party == "service":
         make_service, make_session = SilentService, EncryptedSession
-    service = make_service("service", plan, key, certificates, policy=ServicePolicy(colluders=0))
+    service = make_service(
+        "service", plan, _make_key(), certificates, policy=ServicePolicy(colluders=0)
+    )
     store = Store(plan, uploads, certificates)
     with make_session(MemoryLink(service), store, epsilon=epsilon, colluders=colluders) as session:
         [found] = EncryptedCurator(session).measure([marginal("a")], Budget(epsilon))
     return (found.counts - known).astype(np.float64).reshape(-1, 1)
 
 
-def _repeat_cells(schema: Schema, cells: int, rows: int) -> Coded:
-    codes = np.repeat(np.arange(cells, dtype=np.uint32), rows)
-    return Coded(schema, {"a": codes}, len(codes), ())
-
-
 @cache
 def _make_key() -> PrivateKey:
     return PrivateKey.generate()
+
+
+@cache
+def _make_identities() -> dict[str, Identity]:
+    return {name: Identity.new(name) for name in OWNERS}
+
+
+@lru_cache(maxsize=8)
+def _make_plan(epsilon: float, cells: int) -> Plan:
+    values = list(range(cells))
+    return Plan(
+        schema=Schema.from_dict({"attributes": {"a": {"kind": "categorical", "values": values}}}),
+        key=_make_key().public,
+        owners=OWNERS,
+        epsilon=epsilon,
+        max_rows=10 * cells,
+        tables=(marginal("a"),),
+    )
+
+
+@lru_cache(maxsize=16)
+def _upload(epsilon: float, cells: int, owner: str, rows: int) -> Upload:
+    """An owner's rows, encrypted once, as many sessions use them: all noise is drawn later."""
+    plan = _make_plan(epsilon, cells)
+    codes = np.repeat(np.arange(cells, dtype=np.uint32), rows)
+    coded = Coded(plan.schema, {"a": codes}, len(codes), ())
+    return make_upload(plan, owner, coded, _make_identities()[owner])

@@ -20,13 +20,7 @@ import numpy as np
 from understudy.auditing.bounds import CONFIDENCE
 from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
-from understudy.auditing.neighbours import (
-    Pair,
-    listed_word_pairs,
-    make_unknown_pairs,
-    odd_cell_pairs,
-    unheard_pair,
-)
+from understudy.auditing.neighbours import Pair
 from understudy.auditing.subjects import (
     DELTA,
     MOST,
@@ -34,6 +28,12 @@ from understudy.auditing.subjects import (
     exact_findings,
     fit_exactly,
     fit_often,
+)
+from understudy.auditing.unknown_pairs import (
+    listed_word_pairs,
+    make_unknown_pairs,
+    odd_cell_pairs,
+    unheard_pair,
 )
 from understudy.counting.columns import MemoryColumns
 from understudy.counting.partition import Tally

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.mechanisms.gaussian import bracket
+
 Floats = NDArray[np.float64]
 Outcomes = tuple[Floats, Floats]
 """The log-probabilities of some outcomes on a table, and on its neighbour."""
@@ -39,16 +41,7 @@ def joint_epsilon(squares: float, choices: Sequence[Outcomes], delta: float) -> 
 
 def _one_way(squares: float, choices: Sequence[Outcomes], delta: float) -> float:
     losses, shares = _add_up(choices)
-    low, high = 0.0, 1.0
-    while _delta_at(high, squares, losses, shares) > delta:
-        low, high = high, 2 * high
-    for _ in range(50):
-        middle = (low + high) / 2
-        if _delta_at(middle, squares, losses, shares) > delta:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bracket(lambda epsilon: _delta_at(epsilon, squares, losses, shares) > delta)[0]
 
 
 def _add_up(choices: Sequence[Outcomes]) -> tuple[Floats, Floats]:

@@ -65,6 +65,14 @@ def _power_of_ten(divisor: int) -> int:
     return power
 
 
+def _rounding_error(quotient: Any) -> Any:
+    """More than a number's quotient by a step can be off. A number differs by half a unit in the
+    last place from what it is written as, and each of its two operations adds as much: 3 x 2^-53 of
+    the quotient, and a little, where 2^-50 are allowed.
+    """
+    return 1e-6 + quotient * 2.0**-50
+
+
 class Grid:
     """The multiples of a step."""
 
@@ -88,15 +96,13 @@ class Grid:
     def _around(self, number: float) -> tuple[int, int]:
         """The places of the last multiple at or below a number and of the first at or above it.
 
-        Between multiples that are few, rounding errors of the quotient, below 1e-7, do not matter;
-        most other numbers are multiples. Fractions are slow, and for the rest.
+        Fractions are slow, and for numbers of which a quotient of floats does not tell: those that
+        are neither a multiple nor further from one than rounding errors (:func:`_rounding_error`).
         """
-        quotient = math.inf
         if self.denominator < 2**53 and abs(number) < 2**53:
             quotient = number * self.denominator / self.numerator
-        if abs(quotient) < 2**26:
             nearest = round(quotient)
-            if abs(quotient - nearest) > 1e-6:
+            if abs(quotient - nearest) > _rounding_error(abs(quotient)):
                 below = math.floor(quotient)
                 return below, below + 1
             if abs(nearest) <= self._safe and self.at(nearest) == number:
@@ -109,13 +115,12 @@ class Grid:
         if self.denominator >= 2**53:
             return [self.index_from(number) for number in numbers]
         values = np.array(numbers, dtype=np.float64)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             quotients = values * self.denominator / self.numerator
             nearest = np.rint(quotients)
             multiples = nearest * self.numerator / self.denominator == values
-        few = np.abs(quotients) < 2**26
-        between = few & (np.abs(quotients - nearest) > 1e-6)
-        sure = between | few & multiples & (np.abs(nearest) <= self._safe)
+            between = np.abs(quotients - nearest) > _rounding_error(np.abs(quotients))
+        sure = between | multiples & (np.abs(nearest) <= self._safe)
         found = np.where(between, np.ceil(quotients), nearest)
         return [
             int(place) if certain else self.index_from(number)

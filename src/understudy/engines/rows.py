@@ -16,7 +16,8 @@ from understudy.data.cells import Outside, absent_code
 from understudy.data.schema import Attribute, Schema
 from understudy.engines import Engine, EngineError
 from understudy.engines.coded_cells import coded_query
-from understudy.engines.encoding import CellCode, Raw, fold_codes, outside
+from understudy.engines.encoding import CellCode, Raw
+from understudy.engines.extended import fold_codes, outside
 from understudy.engines.persons import whose
 from understudy.errors import InputError
 from understudy.privacy.contributions import LeftOut, Spellings

@@ -26,7 +26,8 @@ from understudy.data.schema import Attribute, Schema
 from understudy.data.value_classes import GridValues
 from understudy.engines.coded_cells import coded_query
 from understudy.engines.dialects import Dialect
-from understudy.engines.encoding import CellCode, Raw, fold_codes
+from understudy.engines.encoding import CellCode, Raw
+from understudy.engines.extended import fold_codes
 from understudy.engines.rows import EngineTable, changed_error, make_batches
 from understudy.errors import InputError
 

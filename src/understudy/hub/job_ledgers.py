@@ -7,7 +7,7 @@ again, whatever happened to its worker meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,43 +43,20 @@ class JobLedger(LedgerFile):
         super().__init__(path, accept=accept)
         self.job = job
         self.price = price
-        self.details = dict(details or {})
+        self.details = {**(details or {}), "job": job}
 
-    def reserve(
-        self,
-        release: str,
-        epsilon: float,
-        delta: float,
-        neighbours: Neighbours,
-        unit: Unit = "row",
-        *,
-        details: Mapping[str, str] | None = None,
-        check: Callable[[Mapping[str, Any]], None] | None = None,
-        table: str | None = None,
-    ) -> str:
-        """Put the job's release on the books, once."""
+    def _check_release(
+        self, document: dict[str, Any], epsilon: float, delta: float, neighbours: str, unit: str
+    ) -> None:
+        """Refuse also what was not approved, and a job that stands on the books."""
         if epsilon > self.price[0] or delta > self.price[1]:
             raise BudgetError(
                 f"The job {self.job} was approved for epsilon {self.price[0]:g} and delta "
                 f"{self.price[1]:g}, and asks for {epsilon:g} and {delta:g}; nothing was asked."
             )
-
-        def check_once(document: Mapping[str, Any]) -> None:
-            if find_job(document, self.job) is not None:
-                raise InputError(f"The job {self.job} stands on the ledger already.")
-            if check is not None:
-                check(document)
-
-        return super().reserve(
-            release,
-            epsilon,
-            delta,
-            neighbours,
-            unit,
-            details={**(details or {}), **self.details, "job": self.job},
-            check=check_once,
-            table=table,
-        )
+        super()._check_release(document, epsilon, delta, neighbours, unit)
+        if find_job(document, self.job) is not None:
+            raise InputError(f"The job {self.job} stands on the ledger already.")
 
     def set_allowance(self, epsilon: float, delta: float) -> None:
         """Follow the total that the owner has set; what is spent stays spent."""

@@ -7,6 +7,7 @@ the two are apart is worked out here, and paid for.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -32,6 +33,9 @@ Floats = NDArray[np.float64]
 
 TAIL = 2.0**-40
 """The share of delta that pays for noise so far out that discrete and continuous noise differ."""
+
+SMALLEST = 1e-18
+"""A search ends here where every positive number is large enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,30 +238,26 @@ def gaussian_multiplier(epsilon: float, delta: float, size: int = 1) -> float:
     >>> round(gaussian_multiplier(1.0, 1e-5), 4)
     3.7306
     """
-    low, high = 0.0, 1.0
-    while _delta_at(high, epsilon, delta, size) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        if _delta_at(middle, epsilon, delta, size) > delta:
-            low = middle
-        else:
-            high = middle
-    return high
+    return bracket(lambda width: _delta_at(width, epsilon, delta, size) > delta)[1]
 
 
 def _epsilon_at(multiplier: float, delta: float, size: int) -> float:
     """The epsilon of noise of this width at a delta."""
+    return bracket(lambda epsilon: _delta_at(multiplier, epsilon, delta, size) > delta)[1]
+
+
+def bracket(is_too_small: Callable[[float], bool]) -> tuple[float, float]:
+    """The last number that is too small, and the first that is not, to twelve digits."""
     low, high = 0.0, 1.0
-    while _delta_at(multiplier, high, delta, size) > delta:
+    while is_too_small(high):
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
+    while high - low > max(1e-12 * high, SMALLEST):
         middle = (low + high) / 2
-        if _delta_at(multiplier, middle, delta, size) > delta:
+        if is_too_small(middle):
             low = middle
         else:
             high = middle
-    return high
+    return low, high
 
 
 def _delta_at(multiplier: float, epsilon: float, delta: float, size: int) -> float:

@@ -94,9 +94,7 @@ def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_word
     scale
         Any positive number up to 2^50, taken as the exact rational number that it is.
     """
-    exact = exact_scale(scale)
-    if exact > MAX_NOISE_SCALE // 4:
-        raise OverflowError(f"Gaussian noise of scale {float(scale):g} is too large to be drawn.")
+    exact = exact_gaussian_scale(scale)
     return until_accepted(
         size, Fraction(3, 2), lambda block: gaussian_trials(block, exact * exact, _words)
     )
@@ -138,6 +136,14 @@ def exact_scale(scale: float | Fraction) -> Fraction:
     if scale > MAX_NOISE_SCALE:
         raise OverflowError(f"Noise of scale {float(scale):g} is too large to be drawn.")
     return Fraction(scale)
+
+
+def exact_gaussian_scale(scale: float | Fraction) -> Fraction:
+    """The same for Gaussian noise, whose trials reach further."""
+    exact = exact_scale(scale)
+    if exact > MAX_NOISE_SCALE // 4:
+        raise OverflowError(f"Gaussian noise of scale {float(scale):g} is too large to be drawn.")
+    return exact
 
 
 def _in_blocks(

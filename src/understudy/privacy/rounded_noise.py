@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from understudy.privacy.exact_noise import (
     GUIDE,
-    MAX_NOISE_SCALE,
     TIE,
     WORD,
     Integers,
     Source,
-    exact_scale,
+    exact_gaussian_scale,
     first_words,
     gaussian_trials,
     lengthen,
@@ -59,9 +58,7 @@ def rounded_gaussian(
     scale
         Any positive number up to 2^50, taken as the exact rational number that it is.
     """
-    exact = exact_scale(scale)
-    if exact > MAX_NOISE_SCALE // 4:
-        raise OverflowError(f"Gaussian noise of scale {float(scale):g} is too large to be drawn.")
+    exact = exact_gaussian_scale(scale)
     if exact < TABLE_SCALE:
         return _with_signs(_draw_sizes(size, exact, _words), _words)
     return until_accepted(size, Fraction(3, 2), lambda block: _keep_trials(block, exact, _words))

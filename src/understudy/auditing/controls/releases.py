@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from understudy.auditing.control import Control
 from understudy.auditing.controls.pairs import CONSTANT, ODD_CELL, ONE_MISSING, constant_pair
 from understudy.auditing.doors import exact_loss
-from understudy.auditing.neighbours import Pair, odd_cell_pairs, refinement_pairs
+from understudy.auditing.neighbours import Pair, refinement_pairs
+from understudy.auditing.unknown_pairs import odd_cell_pairs
 from understudy.data.encoding import encode
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table

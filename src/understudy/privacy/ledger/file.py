@@ -98,6 +98,7 @@ class LedgerFile:
         self.path = Path(path).resolve()
         self.accept = accept
         self.wait = wait
+        self.details: dict[str, str] = {}  # kept with every release
         self._notify = notify or (lambda _: None)
         self._new_key = secrets.token_bytes(KEY_BYTES)  # for a file of old that has none
 
@@ -222,6 +223,7 @@ class LedgerFile:
                     "number": number,
                     "release": release,
                     **(details or {}),
+                    **self.details,
                     "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
                     "epsilon": epsilon,
                     "delta": delta,
