@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from understudy import Table
-from understudy.counting.partition import Spacing, Tally, spacings_of
+from understudy.counting.partition import Tally
+from understudy.counting.spacings import Spacing, spacings_of
 from understudy.data.encoding import decode, encode
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Quantity, Schema
@@ -88,6 +89,64 @@ def test_places_after_a_decimal_comma_are_kept(places: int) -> None:
     assert Format("real", found.format or "").write([37.0]) == [f"37,{'0' * places}"]
 
 
+def with_comma(numbers: Any, places: int, group: str = "") -> list[str]:
+    """Numbers with a decimal comma, and a sign between thousands."""
+    signs = str.maketrans({",": group, ".": ","})
+    return [f"{number:,.{places}f}".translate(signs) for number in numbers.tolist()]
+
+
+def without_zeros(texts: list[str]) -> list[str]:
+    return [text.rstrip("0").rstrip(",") for text in texts]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_thousands_that_no_cell_shows_do_not_change_what_is_written(seed: int) -> None:
+    """Whether 14,8 would have thousands apart cannot be told: it is written the same either way."""
+    rng = np.random.default_rng(seed)
+    texts = with_comma(rng.gamma(4, 5, ROWS).round(1), 1)
+    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
+    found = discover(table_of(texts), ledger, ledger.budget, 1e-9, SeededNoise(seed))["x"]
+    assert isinstance(found, Quantity)
+    assert Format("real", found.format or "").write([14.8, 15, 0]) == ["14,8", "15,0", "0,0"]
+
+
+@pytest.mark.parametrize("step", [0.5, 0.1, 0.001])
+def test_whole_numbers_have_no_comma_where_the_real_ones_have_none(step: float) -> None:
+    """As spreadsheets write them; one in two halves is whole."""
+    rng = np.random.default_rng(2)
+    numbers = (rng.gamma(4, 5, ROWS) / step).round() * step
+    found = found_of(without_zeros(with_comma(numbers, 3)))
+    assert (found.kind, found.step) == ("real", step)
+    assert Format("real", found.format or "").write([15, 14.5, 0]) == ["15", "14,5", "0"]
+
+
+@pytest.mark.parametrize("places", [1, 2, 3])
+@pytest.mark.parametrize("group", [".", " "])
+def test_places_are_kept_beside_thousands(places: int, group: str) -> None:
+    rng = np.random.default_rng(places)
+    found = found_of(with_comma(rng.gamma(2, 900, ROWS), places, group))
+    assert found.kind == "real"
+    expected = f"1{group}234,{'5'.ljust(places, '0')}"
+    assert Format("real", found.format or "").write([1234.5]) == [expected]
+
+
+@pytest.mark.parametrize(("other", "kind"), [("7,5", "real"), ("7.5", "integer")])
+def test_a_decimal_comma_elsewhere_tells_that_of_others(other: str, kind: str) -> None:
+    """12,125 by itself is twelve thousand; beside 7,5 it is twelve and an eighth."""
+    rng = np.random.default_rng(3)
+    columns = {
+        "x": with_comma(rng.uniform(1, 90, ROWS), 3),
+        "y": rng.choice([other, other.replace("7", "8"), other.replace("7", "13")], ROWS).tolist(),
+        "z": [f"{number:,}" for number in rng.integers(10**4, 10**8, ROWS).tolist()],
+    }
+    table = Table({name: table_of(texts).columns["x"] for name, texts in columns.items()})
+    ledger = Ledger(5.0, 1e-9, threshold_delta=1e-9)
+    found = discover(table, ledger, ledger.budget, 1e-9, SeededNoise(3))
+    assert [found[name].kind for name in ("x", "z")] == [kind, "integer"]
+    asked = [entry.question for entry in ledger.entries if entry.question.startswith("comma of")]
+    assert asked == ["comma of x", "comma of z"] * (kind == "real")
+
+
 def test_datetimes_of_half_days_are_read() -> None:
     rng = np.random.default_rng(2)
     start = dt.datetime(2022, 1, 1)
@@ -137,6 +196,9 @@ def test_whole_numbers_keep_uncommon_steps(step: int) -> None:
 WORDS = (
     "1.00",
     "0.25",
+    "1,0",
+    "1.234,5",
+    "12,125",
     "0.5",
     "3",
     "0.00",

@@ -3,8 +3,8 @@
 A notation shows how a number would be written: ``1,234.50`` or ``1234.50`` (with or without
 separators of thousands), ``12.5`` where no thousands need be shown, and around it the signs of a
 currency or of percent. So ``1.234`` has points between thousands, and ``12.345`` has three
-decimals. ``00000`` has leading zeros up to five digits, as postal codes do, and ``0`` shows only
-the decimals that a number needs: 49 beside 19.9.
+decimals. ``00000`` has leading zeros up to five digits, as postal codes do. ``0`` shows only the
+decimals that a number needs, 49 beside 19.9, and so does ``12,`` with a comma: 49 beside 19,9.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SIGN = r"[^0-9+\-−().,%=@]{0,10}"  # = and @ begin formulas in spreadsheets
 _NOTATION = re.compile(
     rf"(?P<before>{_SIGN}?)"
     r"(?:1(?P<group>[,.'’_ \u00a0\u202f])234|(?P<whole>[0-9]+))"
-    r"(?:(?P<mark>[.,])(?P<decimals>[0-9]+))?"
+    r"(?:(?P<mark>[.,])(?P<decimals>[0-9]*))?"
     rf"(?P<after>{_SIGN}|[ \u00a0\u202f]?%)"
 )
 _PLAIN = r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"

@@ -26,18 +26,21 @@ from fractions import Fraction
 from functools import cached_property
 
 from understudy.counting.columns import Columns, MemoryColumns
-from understudy.counting.partition import PADDED, Tally, ends_of, spacings_of
+from understudy.counting.partition import Tally, ends_of
+from understudy.counting.spacings import PADDED, spacings_of
 from understudy.data.attributes import MAX_FEW_VALUES, Attribute
-from understudy.data.formats import CANDIDATES, Format
+from understudy.data.formats import CANDIDATES
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget, exact, round_down, rounded_up
 from understudy.privacy.cells import MAX_CELLS
 from understudy.privacy.discovery_budget import (
+    COMMAS_SHARE,
     ENOUGH_FOR_CATEGORIES,
     GRIDS_SHARE,
     GRIDS_STRENGTH,
+    KINDS_STRENGTH,
     MIN_NAMED,
     MIN_PARTS,
     MIN_RARE,
@@ -62,19 +65,24 @@ from understudy.privacy.discovery_budget import (
 from understudy.privacy.discovery_cells import Range
 from understudy.privacy.discovery_questions import FALSE_ALARM, Asker
 from understudy.privacy.discovery_scores import (
+    COMMA_KINDS,
     KINDS,
     MAX_KIND_FAILURE,
     WORDS,
     Kind,
+    as_integers,
     bound_kind_failure,
+    comma_odds,
     count_grids,
     count_kinds,
     count_ranges,
+    format_of,
     grid_odds,
+    has_decimal_comma,
     kind_odds,
     range_odds,
 )
-from understudy.privacy.discovery_values import ValueFinder, format_of
+from understudy.privacy.discovery_values import ValueFinder
 from understudy.privacy.identifiers import is_identifier, make_identifier
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
@@ -262,7 +270,7 @@ class Discovery:
         stepped = ("real", "time", "datetime")
         fine = [name for name in numbers if format_of(kinds[name]).kind in stepped]
         steps = self._choose_steps(kinds, fine)
-        kinds = _as_integers(kinds, steps)
+        kinds = as_integers(kinds, steps)
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
         steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges))
         ranges = self._within_width(ranges)
@@ -417,7 +425,24 @@ class Discovery:
             self.left = subtract(self.left, cost)
             counts, odds = count_kinds(self._tallies[name]), kind_odds(self._evidence(name))
             chosen[name] = KINDS[self.asker.choose(f"kind of {name}", counts, odds, cost)]
+        chosen |= self._ask_about_commas(chosen)
         return {name: chosen.get(name, WORDS) for name in self.draft.asked}
+
+    def _ask_about_commas(self, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+        """Columns such as 12,125 that were taken for thousands, and may be decimals."""
+        if not any(has_decimal_comma(kind) for kind in kinds.values()):
+            return {}
+        columns = [name for name, kind in kinds.items() if kind == COMMA_KINDS[0]]
+        left, found = self.left, {}
+        for name in columns:
+            need = KINDS_STRENGTH, COMMAS_SHARE
+            cost = choice_price(self.protection, left, self._present[name], need, len(columns))
+            self.left = subtract(self.left, cost)
+            evidence = self._present[name] * self.protection.strength(cost)
+            counts = count_kinds(self._tallies[name])[[KINDS.index(kind) for kind in COMMA_KINDS]]
+            place = self.asker.choose(f"comma of {name}", counts, comma_odds(evidence), cost)
+            found[name] = COMMA_KINDS[place]
+        return found
 
     # ---- step 3
 
@@ -465,20 +490,6 @@ class Discovery:
             if spacing.notation:
                 self._notations[name] = spacing.notation
         return found
-
-
-def _as_integers(kinds: Mapping[str, Kind], steps: dict[str, float]) -> dict[str, Kind]:
-    """The kinds, with integers in place of reals that are whole."""
-    found = dict(kinds)
-    for name, step in list(steps.items()):
-        form = format_of(kinds[name])
-        whole = None
-        if form.kind == "real" and not form.places:
-            whole = Format("integer", form.notation)
-        if step == 1 and whole in CANDIDATES:
-            found[name] = Kind(format=CANDIDATES.index(whole))
-            del steps[name]
-    return found
 
 
 def _wide_integers(kinds: Mapping[str, Kind], ranges: Mapping[str, Range]) -> list[str]:

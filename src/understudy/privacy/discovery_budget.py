@@ -55,6 +55,9 @@ RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_BESIDE_WORDS = 2000.0, 0.5, 0.25
 the last share is for ranges where words would lack the rest.
 """
 
+COMMAS_SHARE = 0.05
+"""Of what is left: the most that questions about commas take, where kinds leave them open."""
+
 WORDS_WEIGHT = 5.0
 """What a column of words gets of the rest, against one of numbers."""
 

@@ -19,7 +19,7 @@ from understudy.counting.partition import (
 )
 from understudy.data.attribute_reading import MAX_TEXT_LENGTH
 from understudy.data.attributes import MAX_FEW_VALUES, Attribute, Category, Quantity, Text
-from understudy.data.formats import CANDIDATES, Format
+from understudy.data.formats import Format
 from understudy.data.inside_files import decimals_of, with_details
 from understudy.data.public_words import find_others
 from understudy.data.tables import MARKS
@@ -41,7 +41,7 @@ from understudy.privacy.discovery_questions import (
     Asker,
     NoisyHistogram,
 )
-from understudy.privacy.discovery_scores import Kind
+from understudy.privacy.discovery_scores import Kind, format_of
 from understudy.privacy.mechanisms import table_scale
 from understudy.privacy.refinement import is_refinable
 
@@ -66,12 +66,6 @@ MIN_HELD = 0.4
 
 MIN_CUTS = 8
 """A range with fewer round numbers inside is counted by finer ones."""
-
-
-def format_of(kind: Kind) -> Format:
-    """How the numbers of a kind are written."""
-    assert kind.format is not None
-    return CANDIDATES[kind.format]
 
 
 @dataclass(frozen=True)
