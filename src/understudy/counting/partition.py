@@ -27,6 +27,7 @@ from understudy.counting.spacings import (
     spacings_of,
 )
 from understudy.data.formats import CANDIDATES, Format
+from understudy.data.limits import find_limit, list_limits
 from understudy.data.public_words import is_listed
 from understudy.data.tables import MARKS
 from understudy.data.time_formats import EPOCH
@@ -249,7 +250,6 @@ def _samples(form: Format) -> list[str]:
             words += [f"{word}{mark}0" for word in words for mark in ".,"]
         if not form.notation:
             words += [*_PLAIN_SAMPLES, *(f"-{word}" for word in _PLAIN_SAMPLES)]
-            words += [f"+{word}" for word in words if word[0] != "-"]
         if form in WITH_DECIMAL_COMMA:
             words += PLAIN_INTEGER.write([*_WHOLE_SAMPLES, *(-number for number in _WHOLE_SAMPLES)])
         return words
@@ -318,6 +318,8 @@ class Tally:
         """Cells that hold zero, however it is written."""
         self.missing = np.zeros(len(MARKS), dtype=np.int64)
         """Of each way to write that a value is missing."""
+        self.limits = np.zeros(len(list_limits()), dtype=np.int64)
+        """Of each public limit that may stand for a number: <0.5."""
         self.words: Counter[str] = Counter()
         """Texts that are not empty."""
         self.public_words: Counter[str] = Counter()
@@ -337,6 +339,9 @@ class Tally:
                 self.missing[marks[bare]] += count
             if not bare:
                 continue
+            limit = find_limit(bare)
+            if limit is not None:
+                self.limits[limit] += count
             if _ZERO.fullmatch(bare):
                 self.zeros += count
             if count >= self.fewest:

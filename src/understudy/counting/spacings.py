@@ -32,7 +32,10 @@ FIXED_PLACES = ("0.00", "0.000", "0.0000")
 SHORTEST = "0"
 """Or with those that they need: 3, not 3.0."""
 
-BARE_NOTATIONS = ("12,50", "1.234,50", "1 234,50", "1,234.50", "1'234.50")
+BARE_NOTATIONS = (
+    *("12,50", "1.234,50", "1 234,50", "1,234.50", "1'234.50"),
+    *("+12.50", "+12,50"),
+)
 """Reals without any signs around them that are not written the plain way: of these, too, a column
 may have one place or four, or those that it needs.
 """

@@ -59,7 +59,8 @@ EIGHT_DIGITS = Format("date", "%Y%m%d")
 
 
 def count_kinds(tally: Tally) -> NDArray[np.int64]:
-    """How many cells belong to each kind; a mark for a missing value may stand among numbers. A
+    """How many cells belong to each kind; a mark for a missing value may stand among numbers. So
+    may a limit such as <0.5, but two of them count as one: a column of limits alone holds words. A
     number beyond every range, such as a code of 18 digits, belongs to the words alone. Eight digits
     that are a day of the calendar are a date, not a number: few numbers look like one.
     """
@@ -69,7 +70,14 @@ def count_kinds(tally: Tally) -> NDArray[np.int64]:
         numbers[place] = found.cells[1:-1].sum()
     for form in (PLAIN_INTEGER, PLAIN_REAL, DECIMAL_COMMA):
         numbers[CANDIDATES.index(form)] -= numbers[CANDIDATES.index(EIGHT_DIGITS)]
-    return np.concatenate([[tally.present], tally.vocabularies, numbers + marks]).astype(np.int64)
+    numbers += marks + _may_have_limits() * (int(tally.limits.sum()) // 2)
+    return np.concatenate([[tally.present], tally.vocabularies, numbers]).astype(np.int64)
+
+
+@cache
+def _may_have_limits() -> NDArray[np.bool_]:
+    """Of which formats some values may be known by a limit alone."""
+    return np.array([form.kind in ("integer", "real") for form in CANDIDATES])
 
 
 def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
