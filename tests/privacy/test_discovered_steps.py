@@ -16,7 +16,8 @@ from understudy.data.encoding import decode, encode
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Quantity, Schema
 from understudy.data.tables import Column
-from understudy.privacy.discovery import Discovery, Draft, discover
+from understudy.privacy.discovery import Discovery, discover
+from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.discovery_scores import KINDS, Kind, count_grids, count_kinds, kind_odds
 from understudy.privacy.discovery_scores import WORDS as WORDS_KIND
 from understudy.privacy.ledger import Ledger

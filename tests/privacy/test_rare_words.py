@@ -18,7 +18,8 @@ from understudy.counting.partition import Tally
 from understudy.data.schema import Category, Schema
 from understudy.data.tables import Column
 from understudy.privacy.budget import Budget, Neighbours, total
-from understudy.privacy.discovery import Discovery, Draft
+from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.discovery_questions import Asker, NoisyHistogram
 from understudy.privacy.discovery_values import NamedWords, ValueFinder
 from understudy.privacy.ledger import Ledger

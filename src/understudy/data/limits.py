@@ -127,7 +127,7 @@ def find_limit(word: str) -> int | None:
 
 @cache
 def _places() -> dict[str, int]:
-    found = {}
+    found: dict[str, int] = {}
     for place, (sign, number) in enumerate(list_limits()):
         digits = _write(number)
         for text in {digits, digits.replace(".", ",")}:
