@@ -14,7 +14,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.partition import DECIMAL_COMMA, VOCABULARIES, Ends, Tally
+from understudy.counting.partition import (
+    DECIMAL_COMMA,
+    SENTINELS,
+    VOCABULARIES,
+    Ends,
+    Tally,
+)
 from understudy.counting.spacings import (
     PADDED,
     PLAIN_INTEGER,
@@ -82,14 +88,22 @@ def _may_have_limits() -> NDArray[np.bool_]:
 
 def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
     """How many cells lie in each range, codes with leading zeros among them. Zero tells nothing of
-    the scale of reals, and is often the commonest of them: it is not counted there.
+    the scale of reals, and is often the commonest of them: it is not counted there. Nor are numbers
+    such as 999 among whole ones: where they stand for something else, a range that holds them is
+    mostly empty; they are looked for beside the range.
     """
     if place not in tally.formats:
         return np.zeros(len(ends.lows), dtype=np.int64)
     cells = tally.formats[place].cells + tally.formats[place].padded_cells
     if CANDIDATES[place].kind == "real":
         cells[ends.places(np.zeros(1))] = 0
+    elif CANDIDATES[place].kind == "integer":
+        cells[ends.places(np.array(FAR_SENTINELS, dtype=np.float64))] = 0
     return ends.count(cells)
+
+
+FAR_SENTINELS = tuple(value for value in SENTINELS if abs(value) >= 100)
+"""Numbers that may stand for something else, and lie beyond most ranges."""
 
 
 def count_grids(tally: Tally, place: int) -> NDArray[np.int64]:
