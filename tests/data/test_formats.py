@@ -117,12 +117,59 @@ def test_the_public_list_names_each_format_once() -> None:
         ("12.5%", "12.5%", 12.5),
         ("12.5%", "12.5", None),
         ("12.5%", "-0.5 %", -0.5),
+        ("12,", "7,25", 7.25),
+        ("12,", "7", 7.0),
+        ("+12", "+49", 49.0),
+        ("+12", "49", 49.0),
+        ("+12", "-3", -3.0),
+        ("<0.5", "<0.5", 0.0),
+        ("<0.5", "< 0.5", 0.0),
+        ("<0.5", "<0.50", 0.0),
+        ("<0.5", "<0.3", None),
+        ("<0.5", ">0.5", None),
+        ("<0.5", "<", None),
+        ("<0.5", "0.3", 0.3),
+        ("<0,5 or 12,5 or >100", ">100", 200.0),
+        ("<0,5 or 12,5 or >100", "<0,5", 0.0),
+        ("<0,5 or 12,5 or >100", "99,5", 99.5),
+        ("<-5 or 12.5 or >-1", "<-5", -10.0),
+        ("<-5 or 12.5 or >-1", ">-1", 0.0),
     ],
 )
 def test_numbers_are_read_where_they_can_be_meant_one_way(
     notation: str, word: str, number: float | None
 ) -> None:
     assert read("real", notation, word) == number
+
+
+@pytest.mark.parametrize(
+    ("kind", "notation", "words"),
+    [
+        ("real", "12,", ["-3", "0", "0,25", "0,5", "100", "250"]),
+        ("integer", "+12", ["-3", "0", "+100", "+250"]),
+        ("real", "+12.5", ["-3.0", "0.0", "+0.25", "+0.5", "+100.0", "+250.0"]),
+        ("real", "<0.5 or 0.0 or >100", ["<0.5", "<0.5", "<0.5", "0.5", "100.0", ">100"]),
+        ("integer", "<0.5", ["<0.5", "<0.5", "100", "250"]),
+    ],
+)
+def test_signs_and_limits_are_written(kind: str, notation: str, words: list[str]) -> None:
+    numbers = [-3, 0, 0.25, 0.5, 100, 250]
+    if kind == "integer":
+        numbers = [number for number in numbers if number == int(number)]
+    way = Format(kind, notation)
+    assert way.write(numbers) == words
+    assert way.fits(words).all()
+    assert way.write(way.read(words)) == words
+    assert np.isfinite(way.read_exact(words)).all()
+
+
+def test_plain_numbers_have_no_plus() -> None:
+    """A column of +49 and +1 holds prefixes: without the sign they would be other words."""
+    assert not Format("integer").fits(["+49"]).any()
+    assert Format("integer", "+12").fits(["+49", "-3", "0", "49", "+0", "+"]).tolist() == [
+        *(True, True, True),
+        *(False, False, False),
+    ]
 
 
 def test_integers_may_be_written_with_zeros_behind_the_point() -> None:
@@ -142,6 +189,11 @@ def test_integers_may_be_written_with_zeros_behind_the_point() -> None:
         ("real", "1.5e3"),
         ("integer", "1.50"),
         ("real", "12" + "€" * 50),
+        ("real", "<x"),
+        ("real", "<1 or <2"),
+        ("real", "<5 or 12.5 or >2"),
+        ("real", "<1 or 12.5 or 12,5"),
+        ("real", "++12"),
         ("date", "%H:%M"),
         ("date", "%Y-%m-%d %Y"),
         ("date", "%Y-%Q-%d"),

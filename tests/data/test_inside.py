@@ -272,3 +272,28 @@ def test_a_bin_of_one_listed_value_is_called_by_it() -> None:
     assert [schema["seats"].label(code) for code in range(2)] == ["0 to 4", "5 to 9"]
     assert Values.of(schema["price"]).edges is None
     assert Values.of(schema["seats"]).edges == (0, 5, 10)
+
+
+@pytest.mark.parametrize("bounds", [{}, {"min": 0, "max": 60}])
+@pytest.mark.parametrize(
+    ("kind", "values"), [("integer", [1, 33, 41, 43, 49]), ("real", [0.5, 1, 2.5])]
+)
+def test_a_short_list_of_values_leaves_no_others(
+    kind: str, values: list[float], bounds: dict[str, float]
+) -> None:
+    """With bins of equal width, some would hold none of them and stand for other numbers."""
+    entry = {"kind": kind, "values": values, **bounds}
+    schema = Schema.from_dict({"attributes": {"x": entry}})
+    found = schema["x"]
+    assert isinstance(found, Quantity)
+    assert found.lists_values
+    assert Schema.from_dict(schema.to_dict()) == schema
+    codes = np.arange(found.size)
+    drawn = decode({"x": codes}, schema, np.random.default_rng(0), found.size)
+    assert drawn.columns["x"].values.tolist() == values
+
+
+def test_a_list_of_values_beyond_its_bounds_is_refused() -> None:
+    entry = {"kind": "integer", "values": [1, 70], "min": 0, "max": 60}
+    with pytest.raises(InputError, match='"values" must lie from 0 to 61'):
+        Schema.from_dict({"attributes": {"x": entry}})

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 from understudy import Table
-from understudy.counting.partition import Spacing, Tally, spacings_of
+from understudy.counting.partition import Tally
+from understudy.counting.spacings import Spacing, spacings_of
 from understudy.data.encoding import decode, encode
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Quantity, Schema
 from understudy.data.tables import Column
-from understudy.privacy.discovery import Discovery, Draft, discover
-from understudy.privacy.discovery_scores import count_grids, count_kinds
+from understudy.privacy.discovery import Discovery, discover
+from understudy.privacy.discovery_draft import Draft
+from understudy.privacy.discovery_scores import KINDS, Kind, count_grids, count_kinds, kind_odds
+from understudy.privacy.discovery_scores import WORDS as WORDS_KIND
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -84,8 +87,118 @@ def test_places_after_a_decimal_comma_are_kept(places: int) -> None:
     rng = np.random.default_rng(places)
     numbers = rng.integers(0, 5 * 10**places, ROWS) / 10**places
     found = found_of([f"{number:.{places}f}".replace(".", ",") for number in numbers.tolist()])
-    assert (found.kind, found.format) == ("real", "12,5" + "0" * (places - 1))
+    assert found.kind == "real"
     assert Format("real", found.format or "").write([37.0]) == [f"37,{'0' * places}"]
+
+
+def with_comma(numbers: Any, places: int, group: str = "") -> list[str]:
+    """Numbers with a decimal comma, and a sign between thousands."""
+    signs = str.maketrans({",": group, ".": ","})
+    return [f"{number:,.{places}f}".translate(signs) for number in numbers.tolist()]
+
+
+def without_zeros(texts: list[str]) -> list[str]:
+    return [text.rstrip("0").rstrip(",") for text in texts]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_thousands_that_no_cell_shows_do_not_change_what_is_written(seed: int) -> None:
+    """Whether 14,8 would have thousands apart cannot be told: it is written the same either way."""
+    rng = np.random.default_rng(seed)
+    texts = with_comma(rng.gamma(4, 5, ROWS).round(1), 1)
+    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
+    found = discover(table_of(texts), ledger, ledger.budget, 1e-9, SeededNoise(seed))["x"]
+    assert isinstance(found, Quantity)
+    assert Format("real", found.format or "").write([14.8, 15, 0]) == ["14,8", "15,0", "0,0"]
+
+
+@pytest.mark.parametrize("step", [0.5, 0.1, 0.001])
+def test_whole_numbers_have_no_comma_where_the_real_ones_have_none(step: float) -> None:
+    """As spreadsheets write them; one in two halves is whole."""
+    rng = np.random.default_rng(2)
+    numbers = (rng.gamma(4, 5, ROWS) / step).round() * step
+    found = found_of(without_zeros(with_comma(numbers, 3)))
+    assert (found.kind, found.step) == ("real", step)
+    assert Format("real", found.format or "").write([15, 14.5, 0]) == ["15", "14,5", "0"]
+
+
+@pytest.mark.parametrize("places", [1, 2, 3])
+@pytest.mark.parametrize("group", [".", " "])
+def test_places_are_kept_beside_thousands(places: int, group: str) -> None:
+    rng = np.random.default_rng(places)
+    found = found_of(with_comma(rng.gamma(2, 900, ROWS), places, group))
+    assert found.kind == "real"
+    expected = f"1{group}234,{'5'.ljust(places, '0')}"
+    assert Format("real", found.format or "").write([1234.5]) == [expected]
+
+
+@pytest.mark.parametrize(("other", "kind"), [("7,5", "real"), ("7.5", "integer")])
+def test_a_decimal_comma_elsewhere_tells_that_of_others(other: str, kind: str) -> None:
+    """12,125 by itself is twelve thousand; beside 7,5 it is twelve and an eighth."""
+    rng = np.random.default_rng(3)
+    columns = {
+        "x": with_comma(rng.uniform(1, 90, ROWS), 3),
+        "y": rng.choice([other, other.replace("7", "8"), other.replace("7", "13")], ROWS).tolist(),
+        "z": [f"{number:,}" for number in rng.integers(10**4, 10**8, ROWS).tolist()],
+    }
+    table = Table({name: table_of(texts).columns["x"] for name, texts in columns.items()})
+    ledger = Ledger(5.0, 1e-9, threshold_delta=1e-9)
+    found = discover(table, ledger, ledger.budget, 1e-9, SeededNoise(3))
+    assert [found[name].kind for name in ("x", "z")] == [kind, "integer"]
+    asked = [entry.question for entry in ledger.entries if entry.question.startswith("comma of")]
+    assert asked == ["comma of x", "comma of z"] * (kind == "real")
+
+
+def test_prefixes_keep_their_plus() -> None:
+    rng = np.random.default_rng(4)
+    found = found_of(rng.choice(["+49", "+43", "+1"], ROWS).tolist())
+    assert (found.kind, found.format) == ("integer", "+12")
+    changes = rng.normal(0, 3, ROWS).round(1).tolist()
+    signed = found_of([f"{change:+.1f}" if change else "0.0" for change in changes])
+    assert (signed.kind, signed.format, signed.step) == ("real", "+12.5", 0.1)
+
+
+@pytest.mark.parametrize("comma", [False, True])
+def test_limits_of_laboratories_are_kept(comma: bool) -> None:
+    rng = np.random.default_rng(5)
+    texts = []
+    for number in rng.lognormal(2, 1.5, ROWS).round(1).tolist():
+        text = str(number)
+        if number < 0.5:
+            text = "<0.5"
+        elif number > 60:
+            text = ">60"
+        texts.append(text)
+    limits = ["<0.5", ">60"]
+    if comma:
+        texts = [text.replace(".", ",") for text in texts]
+        limits = ["<0,5", ">60"]
+    found = found_of(texts)
+    assert (found.kind, found.step) == ("real", 0.1)
+    encoded = encode(table_of(texts), Schema((found,)))
+    assert not encoded.outside
+    drawn = decode({"x": encoded.codes["x"]}, Schema((found,)), rng, len(texts)).columns["x"]
+    words = Format("real", drawn.format).write(drawn.values.tolist())
+    for limit in limits:
+        assert words.count(limit) == pytest.approx(texts.count(limit), abs=0.01 * ROWS)
+
+
+def test_limits_by_themselves_are_words() -> None:
+    tally = Tally(1)
+    tally.add(["<18", ">65", "40"], [400, 500, 100])
+    integer = KINDS.index(Kind(format=CANDIDATES.index(Format("integer"))))
+    assert count_kinds(tally)[[0, integer]].tolist() == [1000, 550]
+    for evidence in (80.0, 240.0):
+        scores = count_kinds(tally) / 1000 * evidence + kind_odds(evidence)
+        assert KINDS[int(scores.argmax())] == WORDS_KIND
+
+
+def test_a_limit_below_which_most_numbers_lie_is_none() -> None:
+    """Written as the limit, they would be lost."""
+    rng = np.random.default_rng(6)
+    numbers = rng.integers(0, 60, ROWS)
+    texts = np.where(rng.random(ROWS) < 0.1, "<50", numbers.astype(str)).tolist()
+    assert found_of(texts).format is None
 
 
 def test_datetimes_of_half_days_are_read() -> None:
@@ -137,6 +250,12 @@ def test_whole_numbers_keep_uncommon_steps(step: int) -> None:
 WORDS = (
     "1.00",
     "0.25",
+    "1,0",
+    "1.234,5",
+    "12,125",
+    "<0.5",
+    "> 100",
+    "+49",
     "0.5",
     "3",
     "0.00",

@@ -46,6 +46,18 @@ def test_counts_with_a_tail_are_no_list_of_codes(seed: int) -> None:
     assert (counts >= found.edges[-1]).mean() < 0.01
 
 
+@pytest.mark.parametrize("share", [0.02, 0.06, 0.3])
+@pytest.mark.parametrize("far", [999, 9999, -999])
+def test_a_number_that_stands_for_something_else_widens_no_range(far: int, share: float) -> None:
+    """A range up to 999 would be empty for the most part, and rows would be put there."""
+    rng = np.random.default_rng(1)
+    numbers = np.where(rng.random(9000) < share, far, rng.integers(0, 60, 9000))
+    edges = found_of([str(number) for number in numbers.tolist()], seed=1, epsilon=1.0).edges
+    assert {far, far + 1} <= set(edges)
+    assert [edge for edge in edges if abs(edge) > 130] == [far, far + 1] or far < 0
+    assert max(edge for edge in edges if edge not in (far, far + 1)) <= 130
+
+
 def cells(edges: list[float], counts: list[int]) -> NoisyCells:
     return NoisyCells(
         edges=np.array(edges), counts=np.array(counts), deviation=10.0, stands_out=40.0

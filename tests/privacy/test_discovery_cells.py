@@ -9,7 +9,8 @@ import itertools
 import numpy as np
 import pytest
 
-from understudy.counting.partition import SENTINELS, ends_of, grids_of
+from understudy.counting.partition import SENTINELS, ends_of
+from understudy.counting.spacings import grids_of
 from understudy.privacy.discovery_cells import Precision, Range, lay_cells
 from understudy.privacy.discovery_values import (
     MIN_CUTS,

@@ -24,7 +24,7 @@ from understudy.engines.columns import EngineColumns
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.rows import EngineTable
 from understudy.privacy import contributions, fingerprints
-from understudy.privacy.discovery import Draft
+from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.ledger import LedgerFile
 from understudy.release.pipeline import Release
 from understudy.release.sources import EngineSource, MemorySource

@@ -35,7 +35,8 @@ from understudy.models.query.raw import REST, RawQuantity
 from understudy.models.query.syntax import Query
 from understudy.privacy.budget import Budget, Currency, Neighbours, check_delta, check_epsilon
 from understudy.privacy.central import CentralCurator
-from understudy.privacy.discovery import Discovery, Draft
+from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit, check_rows_per_person
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.wording import list_public
@@ -47,7 +48,12 @@ from understudy.release.callbacks import (
     no_progress,
     warn_owner,
 )
-from understudy.release.preflight import check_found, check_outlook, check_present
+from understudy.release.preflight import (
+    check_found,
+    check_outlook,
+    check_present,
+    check_words,
+)
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
 
@@ -350,6 +356,7 @@ class Asking:
         discovery = Discovery(*facts, self.noise, share=share)
         check_outlook(discovery.count_rows(), discovery, keep_going=None)
         check_present(discovery.count_present(), discovery, keep_going=None)
+        check_words(discovery.find_hopeless(), discovery, keep_going=None)
         found = discovery.find()
         check_found(found, discovery, keep_going=None)
         return join_found(self._raw, found.schema)

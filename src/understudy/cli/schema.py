@@ -199,7 +199,8 @@ class Discovering:
 def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[str, Any]:
     """Discover the domain at a price; the schema as it stands in a file."""
     from understudy.data.schema import check_columns
-    from understudy.privacy.discovery import Discovery, Draft
+    from understudy.privacy.discovery import Discovery
+    from understudy.privacy.discovery_draft import Draft
     from understudy.privacy.ledger import Ledger
     from understudy.privacy.wording import list_public
     from understudy.release.preflight import (

@@ -20,8 +20,14 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.spacings import (
+    PLAIN_INTEGER,
+    count_spacings,
+    is_padded,
+    spacings_of,
+)
 from understudy.data.formats import CANDIDATES, Format
-from understudy.data.inside_files import decimals_of
+from understudy.data.limits import find_limit, list_limits
 from understudy.data.public_words import is_listed
 from understudy.data.tables import MARKS
 from understudy.data.time_formats import EPOCH
@@ -56,27 +62,6 @@ VOCABULARIES: tuple[tuple[str, ...], ...] = (
 
 BOOLEAN_VOCABULARIES = 3
 """The first ones are truth values."""
-
-INTEGER_GRIDS = (1000.0, 500.0, 250.0, 100.0, 50.0, 25.0, 20.0, 10.0, 5.0, 2.0, 1.0)
-REAL_GRIDS = (1.0, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-12)
-TIME_GRIDS = (3600.0, 1800.0, 900.0, 600.0, 300.0, 60.0, 1.0)
-DATETIME_GRIDS = (86400.0, *TIME_GRIDS)
-"""Steps that the values of a column may have, coarsest first, times in seconds; the last is "any".
-A step need not be a multiple of the next: no multiple of 25 but those of 100 is one of 20.
-"""
-
-FIXED_PLACES = ("0.00", "0.000", "0.0000")
-FIXED_PLACES_AFTER_COMMA = ("12,5", "12,50", "12,500", "12,5000")
-"""Reals may all be written with as many places after the point, or the comma: 3.00, not 3."""
-
-SHORTEST = "0"
-"""Or with those that they need: 3, not 3.0."""
-
-MIN_SHORTEST_STEP = 0.001
-"""Reals with a smaller step may be written with powers of ten, which ``SHORTEST`` does not read."""
-
-PADDED = tuple("0" * width for width in range(2, 11))
-"""Whole numbers may all be written with as many digits, as codes are: 01067 beside 99998."""
 
 SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 0, 77, 88, 99, 777, 888, 998, 999, 9998, 9999, 99999)
 """Numbers that may lie far from the rest, since they stand for something else."""
@@ -265,7 +250,8 @@ def _samples(form: Format) -> list[str]:
             words += [f"{word}{mark}0" for word in words for mark in ".,"]
         if not form.notation:
             words += [*_PLAIN_SAMPLES, *(f"-{word}" for word in _PLAIN_SAMPLES)]
-            words += [f"+{word}" for word in words if word[0] != "-"]
+        if form in WITH_DECIMAL_COMMA:
+            words += PLAIN_INTEGER.write([*_WHOLE_SAMPLES, *(-number for number in _WHOLE_SAMPLES)])
         return words
     if form.kind == "time":
         return form.write([0, 3600, 45296, 80_000])
@@ -276,7 +262,10 @@ def _samples(form: Format) -> list[str]:
     return words
 
 
-PLAIN_INTEGER, DECIMAL_COMMA = Format("integer"), Format("real", "12,50")
+DECIMAL_COMMA = Format("real", "12,50")
+WITH_DECIMAL_COMMA = (DECIMAL_COMMA, Format("real", "1.234,50"), Format("real", "1 234,50"))
+"""Of these, whole numbers may stand without a comma: 15 beside 14,8."""
+
 PLAIN_DATE, PLAIN_DATETIME = Format("date"), Format("datetime")
 
 
@@ -319,7 +308,7 @@ class Tally:
     ----------
     fewest
         Words that occur less often are not kept. See
-        :meth:`understudy.privacy.discovery.Draft.discover` on why they may be left out.
+        :class:`understudy.privacy.discovery_values.ValueFinder` on why they may be left out.
     """
 
     def __init__(self, fewest: int = 2) -> None:
@@ -329,6 +318,8 @@ class Tally:
         """Cells that hold zero, however it is written."""
         self.missing = np.zeros(len(MARKS), dtype=np.int64)
         """Of each way to write that a value is missing."""
+        self.limits = np.zeros(len(list_limits()), dtype=np.int64)
+        """Of each public limit that may stand for a number: <0.5."""
         self.words: Counter[str] = Counter()
         """Texts that are not empty."""
         self.public_words: Counter[str] = Counter()
@@ -348,6 +339,9 @@ class Tally:
                 self.missing[marks[bare]] += count
             if not bare:
                 continue
+            limit = find_limit(bare)
+            if limit is not None:
+                self.limits[limit] += count
             if _ZERO.fullmatch(bare):
                 self.zeros += count
             if count >= self.fewest:
@@ -371,7 +365,7 @@ class Tally:
         numbers = _read_exact(form, words)
         padded = np.zeros(len(words), dtype=bool)
         if form == PLAIN_INTEGER:
-            padded = np.array([_is_padded(word) for word in words], dtype=bool)
+            padded = np.array([is_padded(word) for word in words], dtype=bool)
             numbers[padded] = [float(word) for word in itertools.compress(words, padded)]
         if np.isnan(numbers).all():
             return
@@ -386,18 +380,7 @@ class Tally:
                 np.zeros(spacings, dtype=np.int64), nothing, nothing.copy()
             )
         tally = self.formats[place]
-        # Zero lies on all grids and tells nothing, but for how it is written.
-        mark = "."
-        if form == DECIMAL_COMMA:
-            mark = ","
-        telling = (numbers != 0) | np.array([mark in word for word in words], dtype=bool)
-        on_grids = dict(zip(grids_of(form.kind), _on_grids(form.kind, numbers), strict=True))
-        written = {"": ~padded}
-        for spacing_place, spacing in enumerate(spacings_of(form)):
-            if spacing.notation not in written:
-                written[spacing.notation] = _written_as(spacing.notation, words)
-            having = on_grids[spacing.step] & telling & written[spacing.notation]
-            tally.on_grid[spacing_place] += int(weights[having].sum())
+        tally.on_grid += count_spacings(form, words, numbers, weights)
         places = ends.places(numbers)
         np.add.at(tally.cells, places[~padded], weights[~padded])
         np.add.at(tally.padded_cells, places[padded], weights[padded])
@@ -408,95 +391,6 @@ class Tally:
     def present(self) -> int:
         """How many cells are not empty."""
         return self.rows - int(self.missing[0])
-
-
-@dataclass(frozen=True)
-class Spacing:
-    """How far apart the values of a column are, and how they are written."""
-
-    step: float
-    notation: str = ""
-    """As for :class:`understudy.data.formats.Format`, where all of them are written alike."""
-
-
-@cache
-def spacings_of(form: Format) -> tuple[Spacing, ...]:
-    """What values of a format may have, coarsest step first; then the same for reals that all have
-    as many places after the point, or those they need, and for codes of as many digits.
-    """
-    found = [Spacing(step) for step in grids_of(form.kind)]
-    fixed: tuple[str, ...] = ()
-    if form == Format("real"):
-        fixed = FIXED_PLACES
-    elif form == DECIMAL_COMMA:
-        fixed = FIXED_PLACES_AFTER_COMMA
-    found += [
-        Spacing(step, notation)
-        for notation in fixed
-        for step in REAL_GRIDS[1:-1]
-        if decimals_of(step) <= _places_of(notation)
-    ]
-    if form == Format("real"):
-        found += [Spacing(step, SHORTEST) for step in REAL_GRIDS[1:] if step >= MIN_SHORTEST_STEP]
-    if form == PLAIN_INTEGER:
-        found += [Spacing(INTEGER_GRIDS[-1], notation) for notation in PADDED]
-    return tuple(found)
-
-
-def grids_of(kind: str) -> tuple[float, ...]:
-    """The steps that values of a kind may have, coarsest first."""
-    grids = {
-        "integer": INTEGER_GRIDS,
-        "real": REAL_GRIDS,
-        "time": TIME_GRIDS,
-        "datetime": DATETIME_GRIDS,
-    }
-    return grids.get(kind, (1.0,))
-
-
-_SHORTEST = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
-
-
-def _is_padded(word: str) -> bool:
-    """Whether a word is a number with leading zeros, as codes have."""
-    is_code = word[0] == "0" and 1 < len(word) <= len(PADDED[-1])
-    return is_code and word.isascii() and word.isdecimal()
-
-
-def _written_as(notation: str, words: Sequence[str]) -> NDArray[np.bool_]:
-    """Which numbers are written as the notation of a spacing writes them."""
-    if notation in PADDED:
-        found = [len(word) == len(notation) and word.isdecimal() for word in words]
-    elif notation == SHORTEST:
-        found = [_SHORTEST.fullmatch(word) is not None for word in words]
-    else:
-        places, mark = _places_of(notation), notation.lstrip("0123456789")[0]
-        found = [_count_decimals(word, mark) == places for word in words]
-    return np.array(found, dtype=bool)
-
-
-def _places_of(notation: str) -> int:
-    """How many digits a notation has after its point or comma."""
-    return len(notation.replace(",", ".").partition(".")[2])
-
-
-def _count_decimals(word: str, mark: str) -> int:
-    """How many digits a word has after its point; those of powers of ten do not count."""
-    decimals = word.partition(mark)[2]
-    if decimals.isdigit():
-        return len(decimals)
-    return 0
-
-
-def _on_grids(kind: str, numbers: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
-    if kind != "real":
-        return [np.fmod(numbers, step) == 0 for step in grids_of(kind)]
-    found = []
-    for step in REAL_GRIDS[:-1]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            scaled = numbers * round(1 / step)
-            found.append(abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, abs(scaled)))
-    return [*found, np.ones(len(numbers), dtype=bool)]
 
 
 @lru_cache(maxsize=1)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.limits import LimitedNotation, has_limits
 from understudy.data.number_formats import NumberNotation
 from understudy.data.time_formats import TimeNotation
 
@@ -73,7 +74,7 @@ class Format:
     @property
     def places(self) -> int | None:
         """How many digits after the point the notation shows; ``None`` where it shows none."""
-        if isinstance(self._notation, NumberNotation):
+        if isinstance(self._notation, NumberNotation | LimitedNotation):
             return self._notation.places
         return None
 
@@ -110,7 +111,9 @@ class Format:
 
 
 @lru_cache(maxsize=4096)
-def _notation(kind: str, notation: str) -> NumberNotation | TimeNotation:
+def _notation(kind: str, notation: str) -> NumberNotation | LimitedNotation | TimeNotation:
+    if kind in ("integer", "real") and has_limits(notation):
+        return LimitedNotation(kind, notation)
     if kind in ("integer", "real"):
         return NumberNotation(kind, notation)
     return TimeNotation(kind, notation)
@@ -118,8 +121,8 @@ def _notation(kind: str, notation: str) -> NumberNotation | TimeNotation:
 
 # --------------------------------------------------------------------------- the public list
 
-_INTEGERS = ("", "1,234", "1.234", "1 234", "1'234", "12%", "12 %")
-_REALS = ("", "1,234.50", "12,50", "1.234,50", "1 234,50", "1'234.50")
+_INTEGERS = ("", "1,234", "1.234", "1 234", "1'234", "12%", "12 %", "+12")
+_REALS = ("", "1,234.50", "12,50", "1.234,50", "1 234,50", "1'234.50", "+12.50", "+12,50")
 _PERCENTS = ("12.5%", "12,5%", "12.5 %", "12,5 %")
 _BEFORE = ("$", "£", "€", "¥", "₹", "US$", "USD ")
 _AFTER = ("€", " €", " EUR", " kr", " zł")

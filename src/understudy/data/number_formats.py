@@ -3,8 +3,9 @@
 A notation shows how a number would be written: ``1,234.50`` or ``1234.50`` (with or without
 separators of thousands), ``12.5`` where no thousands need be shown, and around it the signs of a
 currency or of percent. So ``1.234`` has points between thousands, and ``12.345`` has three
-decimals. ``00000`` has leading zeros up to five digits, as postal codes do, and ``0`` shows only
-the decimals that a number needs: 49 beside 19.9.
+decimals. ``00000`` has leading zeros up to five digits, as postal codes do. ``0`` shows only the
+decimals that a number needs, 49 beside 19.9, and so does ``12,`` with a comma: 49 beside 19,9.
+``+12`` has a sign before every number but zero.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _SIGN = r"[^0-9+\-−().,%=@]{0,10}"  # = and @ begin formulas in spreadsheets
 _NOTATION = re.compile(
     rf"(?P<before>{_SIGN}?)"
     r"(?:1(?P<group>[,.'’_ \u00a0\u202f])234|(?P<whole>[0-9]+))"
-    r"(?:(?P<mark>[.,])(?P<decimals>[0-9]+))?"
+    r"(?:(?P<mark>[.,])(?P<decimals>[0-9]*))?"
     rf"(?P<after>{_SIGN}|[ \u00a0\u202f]?%)"
 )
-_PLAIN = r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
-_PLAIN_INTEGER = r"[-+]?(?:0|[1-9][0-9]*)(?:\.0*)?"
+_PLAIN = r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
+_PLAIN_INTEGER = r"-?(?:0|[1-9][0-9]*)(?:\.0*)?"
 _ANY_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _MAX_DIGITS = 400
 _NAN = math.nan
@@ -39,10 +40,13 @@ class NumberNotation:
         self.notation = notation
         self.places: int | None = None
         self.width = 1
+        self.plus = ""
+        """What stands before positive numbers."""
         if not notation:
             self.pattern = _PLAIN_INTEGER if kind == "integer" else _PLAIN
             return
-        found = _NOTATION.fullmatch(notation)
+        self.plus = "+" * notation.startswith("+")
+        found = _NOTATION.fullmatch(notation.removeprefix("+"))
         if found is None or len(notation) > MAX_LENGTH or not notation.isprintable():
             raise ValueError(
                 f"the format {notation!r} must show how a number is written, such as "
@@ -112,7 +116,9 @@ class NumberNotation:
             digits = str(abs(int(number)))
         else:
             digits = _shortest(abs(float(number)), self.places or 0)
-        sign = "-" if number < 0 else ""
+        sign = self.plus if number > 0 else ""
+        if number < 0:
+            sign = "-"
         if not self.notation:
             return sign + digits
         whole, _, decimals = digits.partition(".")
@@ -157,7 +163,10 @@ class NumberNotation:
             whole = rf"(?P<whole>[0-9]+|(?={mark}[0-9]))"
         if strict:
             decimals = rf"(?:{mark}{'0+' if self.kind == 'integer' else '[0-9]+'})?"
-            return f"-?{re.escape(self.before)}{whole}{decimals}{re.escape(self.after)}"
+            number = f"{re.escape(self.before)}{whole}{decimals}{re.escape(self.after)}"
+            if self.plus:
+                return rf"[-+](?=[^1-9]*[1-9]){number}|0(?:{mark}0+)?"
+            return f"-?{number}"
         decimals = rf"(?:{mark}(?P<decimals>[0-9]*))?"
         before, after = self._sign(self.before, at_end=False), self._sign(self.after, at_end=True)
         return rf"(?:\+|(?P<sign>[-−]))?{before}(?P<inner>[-−])?{whole}{decimals}{after}"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.data.attributes import DEFAULT_BINS, END_OF_DAY, Quantity
+from understudy.data.attributes import DEFAULT_BINS, END_OF_DAY, MAX_FEW_VALUES, Quantity
 from understudy.data.formats import Format
 from understudy.data.inside import DAY
 from understudy.data.inside_files import with_details
@@ -30,17 +30,46 @@ def read_quantity(name: str, kind: str, missing: str | None, entry: Mapping[str,
     decimals = entry.get("decimals")
     if decimals is not None and (not is_whole(decimals) or not 0 <= decimals <= 12):
         raise ValueError(f'"decimals" must be a whole number from 0 to 12, not {decimals!r}')
+    few: tuple[float, ...] = ()
     if "edges" in entry:
         if {"min", "max", "bins"} & set(entry):
             raise ValueError('give either "edges", or "min", "max" and "bins"')
         edges = _read_edges(kind, entry["edges"])
+    elif few := _read_few_values(kind, entry):
+        edges = _part_values(kind, few)
     else:
         edges = _make_equal_edges(kind, entry)
-    free = not {"bins", "edges"} & set(entry)
-    attribute = Quantity(
-        name, kind, missing, edges, "edges" not in entry, form, decimals, free_bins=free
-    )
+    free = not few and not {"bins", "edges"} & set(entry)
+    even = not few and "edges" not in entry
+    attribute = Quantity(name, kind, missing, edges, even, form, decimals, free_bins=free)
     return with_details(attribute, entry)
+
+
+def _read_few_values(kind: str, entry: Mapping[str, Any]) -> tuple[float, ...]:
+    """The values of a short list that lies within its bounds; none where there is no such list, or
+    somebody says how many bins there should be.
+    """
+    given = entry.get("values")
+    if "bins" in entry or not isinstance(given, list) or not 2 <= len(given) <= MAX_FEW_VALUES:
+        return ()
+    try:
+        values = [_read_number(kind, value, "a value") for value in given]
+        low = _read_number(kind, entry.get("min", given[0]), '"min"')
+        high = _read_number(kind, entry.get("max", given[-1]), '"max"')
+    except ValueError:
+        return ()  # what is wrong with it is said where details are read
+    rising = all(a < b for a, b in itertools.pairwise(values))
+    if kind not in ("integer", "real") or not rising or low > values[0] or high < values[-1]:
+        return ()
+    return tuple(values)
+
+
+def _part_values(kind: str, values: tuple[float, ...]) -> tuple[float, ...]:
+    """A bin for each of a few values."""
+    last = values[-1] + 1
+    if kind == "real":
+        last = values[-1] + (values[-1] - values[-2]) / 2
+    return _check_bounds((*values, last))
 
 
 def _read_format(kind: str, entry: Mapping[str, Any]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from understudy.data.limits import numbers_of
 from understudy.data.number_formats import NumberNotation
 from understudy.data.time_formats import TimeNotation
 from understudy.engines.dialects import Dialect
@@ -36,6 +37,7 @@ def plain_number(notation: str, value: str, dialect: Dialect) -> str:
     empty where it never reads such texts.
     """
     number = dialect.types["real"]
+    notation = numbers_of(notation)
     if not notation:
         plain = dialect.matches(value, _PLAIN_NUMBER)
         return f"CASE WHEN {plain} THEN {dialect.try_cast(value, number)} END"
@@ -47,7 +49,7 @@ def plain_number(notation: str, value: str, dialect: Dialect) -> str:
     whole = "[0-9]{1,15}"
     if group:
         whole = f"([0-9]{{1,3}}({group}[0-9]{{3}}){{1,4}}|{whole})"
-    pattern = f"-?{before}{whole}({mark}[0-9]{{1,15}})?{after}"
+    pattern = f"[-+]?{before}{whole}({mark}[0-9]{{1,15}})?{after}"
     digits = value
     for sign, instead in ((signs.before, ""), (signs.after, ""), (signs.group, "")):
         if sign:

@@ -20,24 +20,29 @@ not fit the chosen domain counts as outside of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from understudy.counting.columns import Columns, MemoryColumns
-from understudy.counting.partition import PADDED, Tally, ends_of, spacings_of
+import numpy as np
+
+from understudy.counting.columns import Columns
+from understudy.counting.partition import Tally, ends_of
+from understudy.counting.spacings import PADDED, spacings_of
 from understudy.data.attributes import MAX_FEW_VALUES, Attribute
-from understudy.data.formats import CANDIDATES, Format
+from understudy.data.formats import CANDIDATES
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
-from understudy.errors import InputError
 from understudy.privacy.budget import Budget, exact, round_down, rounded_up
 from understudy.privacy.cells import MAX_CELLS
 from understudy.privacy.discovery_budget import (
+    COMMAS_SHARE,
+    COMMONEST_LOOKS,
     ENOUGH_FOR_CATEGORIES,
     GRIDS_SHARE,
     GRIDS_STRENGTH,
+    KINDS_STRENGTH,
     MIN_NAMED,
     MIN_PARTS,
     MIN_RARE,
@@ -50,6 +55,7 @@ from understudy.privacy.discovery_budget import (
     foresee,
     foresee_by_need,
     kinds_prices,
+    limit_price,
     noise_tail,
     present_price,
     price_count,
@@ -60,22 +66,29 @@ from understudy.privacy.discovery_budget import (
     top_up_words,
 )
 from understudy.privacy.discovery_cells import Range
+from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.discovery_questions import FALSE_ALARM, Asker
+from understudy.privacy.discovery_rare import find_rare
 from understudy.privacy.discovery_scores import (
+    COMMA_KINDS,
     KINDS,
     MAX_KIND_FAILURE,
     WORDS,
     Kind,
+    as_integers,
     bound_kind_failure,
+    comma_odds,
     count_grids,
     count_kinds,
     count_ranges,
+    format_of,
     grid_odds,
+    has_decimal_comma,
     kind_odds,
     range_odds,
 )
-from understudy.privacy.discovery_values import ValueFinder, format_of
-from understudy.privacy.identifiers import is_identifier, make_identifier
+from understudy.privacy.discovery_values import ValueFinder
+from understudy.privacy.identifiers import make_identifier
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
 
@@ -95,61 +108,6 @@ class Discovered:
     """Columns in which nothing could be told from the noise."""
 
 
-class Draft:
-    """What is public about the columns of a table, and how their domain is discovered.
-
-    Parameters
-    ----------
-    table
-        The table, or its columns.
-    person
-        The column that says whose row it is, if any: it becomes an identifier, and is not asked
-        about.
-    known
-        Columns that are described already, by public facts: they are not asked about either.
-    words
-        Columns that are known to hold words, by public facts: their kind is not asked for.
-    """
-
-    def __init__(
-        self,
-        table: Table | Columns,
-        person: str | None = None,
-        known: Mapping[str, Attribute] | None = None,
-        words: Collection[str] = (),
-    ) -> None:
-        if isinstance(table, Table):
-            self.columns: Columns = MemoryColumns(table)
-        else:
-            self.columns = table
-        self.source = self.columns.source
-        self.names = tuple(self.columns.names)
-        self.known = dict(known or {})
-        self.words = frozenset(words)
-        self.identifiers = frozenset(
-            name for name in self.names if is_identifier(name, person) and name not in self.known
-        )
-
-    @cached_property
-    def asked(self) -> tuple[str, ...]:
-        """The columns that are asked about."""
-        asked = tuple(
-            name for name in self.names if name not in self.identifiers and name not in self.known
-        )
-        if not asked:
-            raise InputError(
-                f"{self.source} has no column to model: all of them look like identifiers; "
-                f"give a schema."
-            )
-        return asked
-
-    def discover(
-        self, ledger: Ledger, budget: Budget, delta: float, noise: Noise | None = None
-    ) -> Schema:
-        """Draft a schema; costs ``budget`` and ``delta``, whatever is found."""
-        return Discovery(self, ledger, budget, delta, noise).run().schema
-
-
 def discover(
     table: Table | Columns,
     ledger: Ledger,
@@ -158,8 +116,8 @@ def discover(
     noise: Noise | None = None,
     person: str | None = None,
 ) -> Schema:
-    """Draft a schema from private rows; see :meth:`Draft.discover`."""
-    return Draft(table, person).discover(ledger, budget, delta, noise)
+    """Draft a schema from private rows; costs ``budget`` and ``delta``, whatever is found."""
+    return Discovery(Draft(table, person), ledger, budget, delta, noise).run().schema
 
 
 # --------------------------------------------------------------------------- the steps
@@ -194,7 +152,7 @@ class Discovery:
         self.share = share
         self.delta = delta
         self.budget = budget
-        self.left = budget
+        self.left = self._before = budget
         self.count_price = self.price = budget
         """The most that is asked until the rows are counted, and until the end."""
         self.asker = Asker(ledger, noise if noise is not None else SystemNoise())
@@ -206,6 +164,9 @@ class Discovery:
         self._notations: dict[str, str] = {}
         """Places after the point of reals that are always written with as many."""
         self._kinds_costs: dict[str, Budget] = {}
+        self._kinds: dict[str, Kind] = {}
+        self._hopeless: tuple[str, ...] = ()
+        """Columns of words that are all too rare to be named."""
         if not self.asker.noise.private:
             ledger.private = False
 
@@ -252,7 +213,8 @@ class Discovery:
 
     def find(self) -> Discovered:
         """Kinds, ranges, grids and values."""
-        kinds = self._choose_kinds()
+        kinds = self._kinds or self._choose_kinds()
+        kinds = {name: kind for name, kind in kinds.items() if name not in self._hopeless}
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
         words = [name for name, kind in kinds.items() if kind.words]
         delta = 0.0
@@ -262,10 +224,12 @@ class Discovery:
         stepped = ("real", "time", "datetime")
         fine = [name for name in numbers if format_of(kinds[name]).kind in stepped]
         steps = self._choose_steps(kinds, fine)
-        kinds = _as_integers(kinds, steps)
+        kinds = as_integers(kinds, steps)
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
         steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges))
-        ranges = self._within_width(ranges)
+        for name, notation in self._notations.items():
+            if notation in PADDED:
+                ranges[name] = ranges[name].within_digits(len(notation))
         costs = self._divide(self.left, kinds)
         finder = ValueFinder(
             self.asker,
@@ -286,6 +250,11 @@ class Discovery:
             if name in self.draft.identifiers:
                 attributes.append(make_identifier(name))
                 continue
+            if name in self._hopeless:
+                absent = self.rows - self._present.get(name, self.rows)
+                attributes.append(finder.give_up(name, "", np.array([absent])))
+                empty.append(name)
+                continue
             kind, cost = kinds[name], costs[name]
             if kind.words:
                 found = finder.find_words(name)
@@ -297,16 +266,6 @@ class Discovery:
             if not found[1]:
                 empty.append(name)
         return Discovered(Schema(tuple(attributes)), tuple(empty))
-
-    def _within_width(self, ranges: Mapping[str, Range]) -> dict[str, Range]:
-        """The ranges, and none of codes goes beyond what their number of digits can show."""
-        found = dict(ranges)
-        for name, notation in self._notations.items():
-            highest = 10.0 ** len(notation)
-            if notation in PADDED and found[name].high > highest:
-                low = max(found[name].low, 0.0)
-                found[name] = found[name].part(ends_of("integer"), low, highest)
-        return found
 
     def _share_for_ranges(self, kinds: Mapping[str, Kind], delta: float) -> float:
         """Half of what is left, unless words would then lack it."""
@@ -327,14 +286,22 @@ class Discovery:
         return dict(zip(kinds, rest.split(*weights), strict=True))
 
     def _top_up_words(self, words: Sequence[str], costs: dict[str, Budget], delta: float) -> None:
-        """Where the share of discovery is up to discovery, words get more if they need it."""
-        if self.share is not None or not words:
+        """Words get more if they need it."""
+        if not words:
             return
-        facts = costs[words[0]], delta, self.rows, len(self.draft.asked)
-        more = top_up_words(self.protection, self.budget, *facts)
+        more = self._more_for_words(costs[words[0]], delta)
         for name in words:
             costs[name] = costs[name].plus(more)
         self._raise_price(len(words) * exact(more.amount))
+
+    def _more_for_words(self, cost: Budget, delta: float) -> Budget:
+        """What a column of words gets beyond a cost, where the share of discovery is up to
+        discovery.
+        """
+        if self.share is not None:
+            return Budget(0.0, cost.currency)
+        facts = cost, delta, self.rows, len(self.draft.asked)
+        return top_up_words(self.protection, self.budget, *facts)
 
     def _raise_price(self, more: Fraction) -> None:
         """Whoever stops pays for what could have been asked."""
@@ -384,6 +351,7 @@ class Discovery:
         confidence.
         """
         columns = [name for name in self.draft.asked if name not in self.draft.words]
+        self._before = self.left
         if not columns:
             return ()
         cost = present_price(self.protection, self.left, self.rows, len(columns))
@@ -399,6 +367,7 @@ class Discovery:
             self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
         spent = exact(self.count_price.amount) + len(columns) * exact(cost.amount)
         self.count_price = Budget(rounded_up(spent), cost.currency)
+        self._before = self.left
         prices = kinds_prices(self.protection, self.left, list(self._present.values()))
         self._kinds_costs = dict(zip(columns, prices, strict=True))
         return tuple(
@@ -417,7 +386,56 @@ class Discovery:
             self.left = subtract(self.left, cost)
             counts, odds = count_kinds(self._tallies[name]), kind_odds(self._evidence(name))
             chosen[name] = KINDS[self.asker.choose(f"kind of {name}", counts, odds, cost)]
+        chosen |= self._ask_about_commas(chosen)
         return {name: chosen.get(name, WORDS) for name in self.draft.asked}
+
+    def find_hopeless(self) -> tuple[str, ...]:
+        """Choose kinds, then find the columns whose words are all too rare to be named. A stop is
+        cheap here, and whoever goes on spends nothing on these words.
+
+        The commonest word of each column of words is counted roughly, and where few rows seem to
+        hold it, once more.
+        """
+        self._kinds = self._choose_kinds()
+        found = [name for name, kind in self._kinds.items() if kind.words]
+        if found:
+            needed = self._rows_needed(len(found))
+            for look in COMMONEST_LOOKS:
+                wanted = self.protection.histogram_price(look.deviation * needed, self.left)
+                cost = limit_price(wanted, self.left, look.share, max(len(found), 1))
+                self.left = subtract(self.left, cost, len(found))
+                tallies = {name: self._tallies[name] for name in found}
+                found = find_rare(self.asker, tallies, needed, look.margin, cost)
+        spent = exact(self.count_price.amount) + exact(self._before.amount)
+        rest = exact(self.left.amount)
+        self.count_price = Budget(rounded_up(spent - rest), self.left.currency)
+        self._hopeless = tuple(found)
+        return self._hopeless
+
+    def _rows_needed(self, words: int) -> float:
+        """In about how many rows a word must occur to be named, if some columns hold words."""
+        delta = round_down(exact(self.delta) / words)
+        share = self._share_for_ranges(self._kinds, delta)
+        rest, _ = self.left.split(1 - share, share)
+        cost = min(self._divide(rest, self._kinds).values(), key=lambda cost: -cost.amount)
+        cost = cost.plus(self._more_for_words(cost, delta))
+        return rows_to_be_seen(self.protection, cost, delta)
+
+    def _ask_about_commas(self, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+        """Columns such as 12,125 that were taken for thousands, and may be decimals."""
+        if not any(has_decimal_comma(kind) for kind in kinds.values()):
+            return {}
+        columns = [name for name, kind in kinds.items() if kind == COMMA_KINDS[0]]
+        left, found = self.left, {}
+        for name in columns:
+            need = KINDS_STRENGTH, COMMAS_SHARE
+            cost = choice_price(self.protection, left, self._present[name], need, len(columns))
+            self.left = subtract(self.left, cost)
+            evidence = self._present[name] * self.protection.strength(cost)
+            counts = count_kinds(self._tallies[name])[[KINDS.index(kind) for kind in COMMA_KINDS]]
+            place = self.asker.choose(f"comma of {name}", counts, comma_odds(evidence), cost)
+            found[name] = COMMA_KINDS[place]
+        return found
 
     # ---- step 3
 
@@ -465,20 +483,6 @@ class Discovery:
             if spacing.notation:
                 self._notations[name] = spacing.notation
         return found
-
-
-def _as_integers(kinds: Mapping[str, Kind], steps: dict[str, float]) -> dict[str, Kind]:
-    """The kinds, with integers in place of reals that are whole."""
-    found = dict(kinds)
-    for name, step in list(steps.items()):
-        form = format_of(kinds[name])
-        whole = None
-        if form.kind == "real" and not form.places:
-            whole = Format("integer", form.notation)
-        if step == 1 and whole in CANDIDATES:
-            found[name] = Kind(format=CANDIDATES.index(whole))
-            del steps[name]
-    return found
 
 
 def _wide_integers(kinds: Mapping[str, Kind], ranges: Mapping[str, Range]) -> list[str]:

@@ -55,6 +55,31 @@ RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_BESIDE_WORDS = 2000.0, 0.5, 0.25
 the last share is for ranges where words would lack the rest.
 """
 
+COMMAS_SHARE = 0.05
+"""Of what is left: the most that questions about commas take, where kinds leave them open."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """A count of the commonest words of some columns."""
+
+    deviation: float
+    """Of its noise, as a part of the rows that a word needs to be named."""
+    margin: float
+    """By how many deviations more rows than that are called enough."""
+    share: float
+    """Of what is left: the most that it takes."""
+
+
+COMMONEST_LOOKS = (
+    Look(deviation=1.0, margin=2.0, share=0.05),
+    Look(deviation=1 / 3, margin=-1.2, share=0.2),
+)
+"""First roughly: columns of a few words, of which one is in many rows, are done with. Then those
+that are left: words that are all rare are taken for enough in 4 % of cases, and a word with 1.6
+times the rows that it needs for too rare in one of a thousand.
+"""
+
 WORDS_WEIGHT = 5.0
 """What a column of words gets of the rest, against one of numbers."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.partition import MAX_UNIT_EDGE, SENTINELS, Ends
+from understudy.counting.partition import MAX_UNIT_EDGE, SENTINELS, Ends, ends_of
 
 Numbers = NDArray[np.float64]
 
@@ -43,6 +43,13 @@ class Range:
         first = int(np.searchsorted(ends.edges, low, side="right")) - 1
         last = int(np.searchsorted(ends.edges, high, side="left"))
         return Range(low, high, first, last)
+
+    def within_digits(self, digits: int) -> Range:
+        """The part of a range of codes that a number of digits can show."""
+        highest = 10.0**digits
+        if self.high <= highest:
+            return self
+        return self.part(ends_of("integer"), max(self.low, 0.0), highest)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ Counts are exact and private; odds are public.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,14 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.partition import (
-    FIXED_PLACES,
-    FIXED_PLACES_AFTER_COMMA,
-    PADDED,
-    SHORTEST,
+    DECIMAL_COMMA,
+    SENTINELS,
     VOCABULARIES,
     Ends,
     Tally,
+)
+from understudy.counting.spacings import (
+    PADDED,
+    PLAIN_INTEGER,
+    PLAIN_REAL,
+    fixed_notations,
     grids_of,
+    shortest_notation,
     spacings_of,
 )
 from understudy.data.formats import CANDIDATES, Format
@@ -48,11 +55,18 @@ KINDS = (
 )
 
 
+def format_of(kind: Kind) -> Format:
+    """How the numbers of a kind are written."""
+    assert kind.format is not None
+    return CANDIDATES[kind.format]
+
+
 EIGHT_DIGITS = Format("date", "%Y%m%d")
 
 
 def count_kinds(tally: Tally) -> NDArray[np.int64]:
-    """How many cells belong to each kind; a mark for a missing value may stand among numbers. A
+    """How many cells belong to each kind; a mark for a missing value may stand among numbers. So
+    may a limit such as <0.5, but two of them count as one: a column of limits alone holds words. A
     number beyond every range, such as a code of 18 digits, belongs to the words alone. Eight digits
     that are a day of the calendar are a date, not a number: few numbers look like one.
     """
@@ -60,21 +74,36 @@ def count_kinds(tally: Tally) -> NDArray[np.int64]:
     numbers = np.zeros(len(CANDIDATES), dtype=np.int64)
     for place, found in tally.formats.items():
         numbers[place] = found.cells[1:-1].sum()
-    for kind in ("integer", "real"):
-        numbers[CANDIDATES.index(Format(kind))] -= numbers[CANDIDATES.index(EIGHT_DIGITS)]
-    return np.concatenate([[tally.present], tally.vocabularies, numbers + marks]).astype(np.int64)
+    for form in (PLAIN_INTEGER, PLAIN_REAL, DECIMAL_COMMA):
+        numbers[CANDIDATES.index(form)] -= numbers[CANDIDATES.index(EIGHT_DIGITS)]
+    numbers += marks + _may_have_limits() * (int(tally.limits.sum()) // 2)
+    return np.concatenate([[tally.present], tally.vocabularies, numbers]).astype(np.int64)
+
+
+@cache
+def _may_have_limits() -> NDArray[np.bool_]:
+    """Of which formats some values may be known by a limit alone."""
+    return np.array([form.kind in ("integer", "real") for form in CANDIDATES])
 
 
 def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
     """How many cells lie in each range, codes with leading zeros among them. Zero tells nothing of
-    the scale of reals, and is often the commonest of them: it is not counted there.
+    the scale of reals, and is often the commonest of them: it is not counted there. Nor are numbers
+    such as 999 among whole ones: where they stand for something else, a range that holds them is
+    mostly empty; they are looked for beside the range.
     """
     if place not in tally.formats:
         return np.zeros(len(ends.lows), dtype=np.int64)
     cells = tally.formats[place].cells + tally.formats[place].padded_cells
     if CANDIDATES[place].kind == "real":
         cells[ends.places(np.zeros(1))] = 0
+    elif CANDIDATES[place].kind == "integer":
+        cells[ends.places(np.array(FAR_SENTINELS, dtype=np.float64))] = 0
     return ends.count(cells)
+
+
+FAR_SENTINELS = tuple(value for value in SENTINELS if abs(value) >= 100)
+"""Numbers that may stand for something else, and lie beyond most ranges."""
 
 
 def count_grids(tally: Tally, place: int) -> NDArray[np.int64]:
@@ -130,6 +159,41 @@ def _format_odds(form: Format, margin: float, evidence: float) -> float:
         # "1,234" is a thousand rather than one and a bit.
         odds -= 1.1 * margin + 0.005 * evidence
     return odds
+
+
+COMMA_KINDS = tuple(
+    Kind(format=CANDIDATES.index(form)) for form in (Format("integer", "1,234"), DECIMAL_COMMA)
+)
+"""Both claim 12,125: thousands, and decimals."""
+
+
+def has_decimal_comma(kind: Kind) -> bool:
+    """Whether a kind shows that commas stand before decimals in a table."""
+    if kind.format is None or CANDIDATES[kind.format].kind != "real":
+        return False
+    return re.search(",[0-9]{1,2}(?![0-9])", CANDIDATES[kind.format].notation) is not None
+
+
+def comma_odds(evidence: float) -> NDArray[np.float64]:
+    """What speaks for each of :data:`COMMA_KINDS` in a column that was taken for thousands, where
+    another has a decimal comma: people do not mix both, unless one cell in ten shows it, such as
+    1,234,567.
+    """
+    return np.array([0.0, 3.0 + 0.1 * evidence])
+
+
+def as_integers(kinds: Mapping[str, Kind], steps: dict[str, float]) -> dict[str, Kind]:
+    """The kinds, with integers in place of reals that are whole."""
+    found = dict(kinds)
+    for name, step in list(steps.items()):
+        form = format_of(kinds[name])
+        whole = None
+        if form.kind == "real" and not form.places:
+            whole = Format("integer", form.notation)
+        if step == 1 and whole in CANDIDATES:
+            found[name] = Kind(format=CANDIDATES.index(whole))
+            del steps[name]
+    return found
 
 
 def bound_kind_failure(evidence: float) -> float:
@@ -266,9 +330,9 @@ def grid_odds(form: Format, evidence: float) -> NDArray[np.float64]:
     """
     levels = dict(zip(grids_of(form.kind), LEVELS.get(form.kind, (0.0,)), strict=True))
     step = min(0.3 * evidence / max(*levels.values(), 1.0), 10.0) + 0.002 * evidence
-    fixed = FIXED_PLACES + FIXED_PLACES_AFTER_COMMA
-    written = dict.fromkeys(fixed, min(FIXED_PLACES_ODDS * evidence, 8.0))
-    written[SHORTEST] = min(SHORTEST_ODDS * evidence, 4.0)
+    written = dict.fromkeys(fixed_notations(form), min(FIXED_PLACES_ODDS * evidence, 8.0))
+    written[shortest_notation(form)] = min(SHORTEST_ODDS * evidence, 4.0)
+    written[""] = 0.0
     written |= dict.fromkeys(PADDED, PADDED_ODDS * evidence - 2.0)
     return np.array(
         [

@@ -19,8 +19,9 @@ from understudy.counting.partition import (
 )
 from understudy.data.attribute_reading import MAX_TEXT_LENGTH
 from understudy.data.attributes import MAX_FEW_VALUES, Attribute, Category, Quantity, Text
-from understudy.data.formats import CANDIDATES, Format
+from understudy.data.formats import Format
 from understudy.data.inside_files import decimals_of, with_details
+from understudy.data.limits import add_limits, stand_in
 from understudy.data.public_words import find_others
 from understudy.data.tables import MARKS
 from understudy.privacy.bins import cut_bins, drop_below_zero, drop_empty_ends, keep_tails, trim
@@ -33,6 +34,7 @@ from understudy.privacy.discovery_cells import (
     Range,
     lay_cells,
 )
+from understudy.privacy.discovery_limits import cut_at_limits, find_limits
 from understudy.privacy.discovery_questions import (
     FALSE_ALARM,
     FAR_FALSE_ALARM,
@@ -41,7 +43,7 @@ from understudy.privacy.discovery_questions import (
     Asker,
     NoisyHistogram,
 )
-from understudy.privacy.discovery_scores import Kind
+from understudy.privacy.discovery_scores import Kind, format_of
 from understudy.privacy.mechanisms import table_scale
 from understudy.privacy.refinement import is_refinable
 
@@ -66,12 +68,6 @@ MIN_HELD = 0.4
 
 MIN_CUTS = 8
 """A range with fewer round numbers inside is counted by finer ones."""
-
-
-def format_of(kind: Kind) -> Format:
-    """How the numbers of a kind are written."""
-    assert kind.format is not None
-    return CANDIDATES[kind.format]
 
 
 @dataclass(frozen=True)
@@ -208,16 +204,20 @@ class ValueFinder:
             held = self._zoom(name, kind, stretch, step, look)
             grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost), held)
         far = values_far_from(grid, form.kind)
-        counts = self._count_cells(name, kind, grid, far)
+        counts = np.append(self._count_cells(name, kind, grid, far), self.tallies[name].limits)
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
-        inside, outside = asked.counts[: len(grid.edges) - 1], asked.counts[len(grid.edges) - 1 :]
-        absent = outside[len(far) :]
+        at = np.cumsum([len(grid.edges) - 1, len(far), len(MARKS)])
+        inside, outside, absent, beyond = np.split(asked.counts, at)
         missing = _missing_mark(asked, absent)
-        if not self._holds_enough(name, asked.counts[: -len(absent)]):
+        if not self._holds_enough(name, np.append(inside, outside)):
             return self.give_up(name, missing, absent), False
-        sentinels = far[outside[: len(far)] > asked.stands_out(len(far), FAR_FALSE_ALARM)]
+        sentinels = far[outside > asked.stands_out(len(far), FAR_FALSE_ALARM)]
         if name in self.notations:
             form = Format(form.kind, self.notations[name])
+        limits = find_limits(asked, grid, inside, beyond)
+        if limits:
+            form = Format(form.kind, add_limits(form.kind, form.notation, limits))
+            sentinels = np.append(sentinels, [stand_in(*limit) for limit in limits])
         facts = _Found(name=name, form=form, missing=missing, grid=grid)
         if grid.unit:
             listed = self._list_codes(asked, facts, inside, sentinels, int(absent.max()))
@@ -236,7 +236,8 @@ class ValueFinder:
         width = grid.step or NEXT_TO_ZERO
         if form.kind == "integer":
             width = 1.0
-        quantity = _quantity(facts, _with_sentinels(bins, sentinels.tolist(), width))
+        bins = _with_sentinels(bins, sentinels.tolist(), width)
+        quantity = _quantity(facts, cut_at_limits(bins, limits, width))
         return _with_certain_mark(quantity, asked, absent), True
 
     def _zoom(

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.partition import grids_of
+from understudy.counting.spacings import grids_of
 from understudy.data.attributes import MAX_FEW_VALUES
 from understudy.data.inside import MAX_SEGMENTS, Segment, fraction
 from understudy.data.inside_files import with_details

@@ -27,14 +27,20 @@ from understudy.privacy.budget import (
 )
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
-from understudy.privacy.discovery import Discovery, Draft
+from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.identifiers import is_owner
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.refinement import refine
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
-from understudy.release.preflight import check_found, check_outlook, check_present
+from understudy.release.preflight import (
+    check_found,
+    check_outlook,
+    check_present,
+    check_words,
+)
 from understudy.release.reservations import Journal, goes_on, reserve
 from understudy.release.sources import Source
 
@@ -383,6 +389,7 @@ class Release:
         keep_going = self.method.keep_going
         check_outlook(discovery.count_rows(), discovery, keep_going=keep_going)
         check_present(discovery.count_present(), discovery, keep_going=keep_going)
+        check_words(discovery.find_hopeless(), discovery, keep_going=keep_going)
         found = discovery.find()
         check_found(found, discovery, keep_going=keep_going)
         return found.schema

@@ -82,6 +82,24 @@ def check_present(
     )
 
 
+def check_words(
+    hopeless: Sequence[str], discovery: Discovery, *, keep_going: bool | None = False
+) -> None:
+    """Stop where the words of a column are all too rare to be named: counts and kinds have been
+    paid for, no words yet. Where no other column is left, there is nothing to go on with.
+    """
+    draft, ledger = discovery.draft, discovery.asker.ledger
+    others = len(hopeless) < len(draft.asked) or bool(draft.known)
+    if not hopeless or (keep_going and others):
+        return
+    ledger.stop(discovery.count_price)
+    raise InputError(
+        f"{draft.source}: no word of {', '.join(hopeless)} is in enough rows to be named. Only "
+        f"counts and kinds were paid for ({describe_price(ledger)}); "
+        f"{_remedies_for_empty(keep_going, others=others)}"
+    )
+
+
 def check_found(
     found: Discovered, discovery: Discovery, *, keep_going: bool | None = False
 ) -> None:
@@ -92,16 +110,21 @@ def check_found(
         return
     draft, ledger = discovery.draft, discovery.asker.ledger
     ledger.stop(discovery.price)
-    remedies = f"{REMEDIES}."
-    if keep_going is None:
-        remedies = f"{_remedies(None, '')}."
-    elif found.schema.modelled:
-        going_on = "with --keep-going: such a column then holds [text], or nothing, in every row"
-        remedies = f"{_remedies(keep_going, going_on)}. {FREE_TEXT_REMEDY}"
     raise InputError(
         f"{draft.source}: {name_empty(found)} Only discovery was paid for "
-        f"({describe_price(ledger)}); {remedies}"
+        f"({describe_price(ledger)}); "
+        f"{_remedies_for_empty(keep_going, others=bool(found.schema.modelled))}"
     )
+
+
+def _remedies_for_empty(keep_going: bool | None, *, others: bool) -> str:
+    """What helps where a column came back empty."""
+    if keep_going is None:
+        return f"{_remedies(None, '')}."
+    if not others:
+        return f"{REMEDIES}."
+    going_on = "with --keep-going: such a column then holds [text], or nothing, in every row"
+    return f"{_remedies(keep_going, going_on)}. {FREE_TEXT_REMEDY}"
 
 
 def _remedies(keep_going: bool | None, going_on: str, remedies: str = REMEDIES) -> str:

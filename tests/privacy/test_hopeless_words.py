@@ -1,0 +1,100 @@
+"""Columns whose words are all too rare are found before words are paid for."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from understudy import InputError, Table
+from understudy.counting.partition import Tally
+from understudy.data.attributes import Text
+from understudy.data.tables import Column
+from understudy.privacy.budget import Budget, total
+from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery_draft import Draft
+from understudy.privacy.discovery_questions import Asker
+from understudy.privacy.discovery_rare import find_rare
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import SeededNoise
+from understudy.release.preflight import check_words
+
+ROWS = 9_000
+
+
+def flights() -> Table:
+    """Ages, three towns, and flights of which hardly two are alike."""
+    rng = np.random.default_rng(1)
+    columns = {
+        "age": Column("integer", rng.integers(18, 95, ROWS)),
+        "town": Column("text", rng.integers(0, 3, ROWS), ("harbour", "north", "south")),
+        "flight": Column(
+            "text", rng.integers(0, 4000, ROWS), tuple(f"LH{place:04}" for place in range(4000))
+        ),
+    }
+    return Table(columns)
+
+
+def start(seed: int, share: float | None = None) -> Discovery:
+    ledger = Ledger.for_discovery(1.0, 1e-9)
+    facts = Draft(flights()), ledger, ledger.budget, ledger.threshold_delta
+    run = Discovery(*facts, SeededNoise(seed), share=share)
+    run.count_rows()
+    run.count_present()
+    return run
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("share", [None, 0.3])
+def test_a_stop_is_cheap_where_words_are_all_rare(seed: int, share: float | None) -> None:
+    run = start(seed, share)
+    ledger = run.asker.ledger
+    hopeless = run.find_hopeless()
+    assert hopeless == ("flight",)
+    with pytest.raises(InputError, match=r"no word of flight .* Only counts and kinds were paid"):
+        check_words(hopeless, run)
+    assert total([entry.amount for entry in ledger.entries]) <= run.count_price.amount
+    assert ledger.promise()[0] < 0.4
+
+
+def test_who_goes_on_spends_nothing_on_such_words() -> None:
+    run = start(0)
+    check_words(run.find_hopeless(), run, keep_going=True)
+    found = run.find()
+    assert found.empty == ("flight",)
+    assert isinstance(found.schema["flight"], Text)
+    assert [found.schema[name].kind for name in ("age", "town")] == ["integer", "categorical"]
+    questions = [entry.question for entry in run.asker.ledger.entries]
+    assert "words of town" in questions
+    assert "words of flight" not in questions
+    assert total([entry.amount for entry in run.asker.ledger.entries]) <= run.price.amount
+
+
+class Counts(Asker):
+    """An asker that keeps what it was asked to count."""
+
+    def histogram(self, question, counts, cost, delta):  # type: ignore[no-untyped-def]
+        self.counts = list(counts)
+        return super().histogram(question, counts, cost, delta)
+
+
+@pytest.mark.parametrize("rows_per_person", [1, 2])
+def test_a_person_changes_the_count_by_their_rows_at_most(rows_per_person: int) -> None:
+    """Over all columns of up to five cells of three words, and all rows that a person may add."""
+    asker = Counts(Ledger(1e9, rows_per_person=rows_per_person), SeededNoise(0))
+
+    def count(words: tuple[str, ...]) -> int:
+        tally = Tally(rows_per_person + 1)
+        cells = Counter(words)
+        tally.add(cells, cells.values())
+        find_rare(asker, {"x": tally}, 5.0, 0.0, Budget(1.0, "epsilon"))
+        return int(asker.counts[0])
+
+    worst = 0
+    for size in range(6):
+        for words in itertools.combinations_with_replacement("abc", size):
+            for more in itertools.combinations_with_replacement("abc", rows_per_person):
+                worst = max(worst, abs(count((*words, *more)) - count(words)))
+    assert worst == rows_per_person
