@@ -33,6 +33,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -475,11 +476,33 @@ def run_live(
     write: Callable[[dict[str, Any]], None],
     limit: float,
 ) -> list[Mutant]:
-    """Judge what can be judged in functions that are loaded; returns the others."""
-    sys.path[:0] = [str(project.root / "src"), str(project.root / "tests")]
-    os.environ["NUMBA_NUM_THREADS"] = "1"
-    os.chdir(project.root)
-    return judge_live(jobs, write, enough=ENOUGH / 2, limit=limit)
+    """Judge what can be judged in functions that are loaded; returns the others.
+
+    In a fork: this process must not load the package, or the changed copies that it forks for the
+    others would never be read.
+    """
+    reader, writer = os.pipe()
+    process = os.fork()
+    if not process:
+        try:
+            sys.path[:0] = [str(project.root / "src"), str(project.root / "tests")]
+            os.environ["NUMBA_NUM_THREADS"] = "1"
+            os.chdir(project.root)
+            others = judge_live(jobs, write, enough=ENOUGH / 2, limit=limit)
+            with os.fdopen(writer, "w") as out:
+                json.dump([mutant.identity for mutant in others], out)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        text = told.read()
+    os.waitpid(process, 0)
+    if not text:
+        raise SystemExit("Mutants of loaded functions could not be judged; see above.")
+    names = set(json.loads(text))
+    return [mutant for mutant, _, _ in jobs if mutant.identity in names]
 
 
 # ---- the page

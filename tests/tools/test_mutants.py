@@ -322,6 +322,19 @@ def test_mutants_are_put_into_functions_that_are_loaded(project: Path) -> None:
     }, done.stdout + done.stderr
 
 
+def test_unrecorded_mutants_of_constants_are_really_put_in(project: Path) -> None:
+    """Functions are judged where they are loaded; what is computed at import in a copy, which must
+    be read.
+    """
+    with (project / "tests/test_pay.py").open("a") as tests:
+        tests.write("\ndef test_no_more_than_the_limit():\n    assert pay(50, 3) == 10\n")
+    run(project, "--unrecorded")
+    found = {name: result["outcome"] for name, result in results(project).items()}
+    assert found["purse/pay.py LIMIT constant: 10 -> 11 #0"] == "caught"
+    assert found["purse/pay.py pay arithmetic: left - price -> left + price #0"] == "caught"
+    assert found["purse/pay.py unwatched constant: 1 -> 2 #0"] == "survived"
+
+
 def test_a_mutant_that_never_ends_is_caught(project: Path) -> None:
     loop = "def pay(left, price):\n    while left < price:\n        left += 1\n    return left\n"
     (project / "src/purse/pay.py").write_text(loop)
