@@ -145,6 +145,16 @@ def test_k_means_finds_clusters_and_keeps_no_labels():
     assert sum(found) >= 3  # DPLloyd may start badly; never in most of five starts here
 
 
+def test_centres_are_told_in_the_units_of_the_features():
+    """Bounds need not lie about 0."""
+    X = np.array([[12.0, 110.0]] * 50 + [[18.0, 190.0]] * 50)
+    model = KMeans(
+        2, epsilon=NO_NOISE, bounds=([10, 100], [20, 200]), random_state=0, noise=SeededNoise(0)
+    ).fit(X)
+    centres = model.cluster_centers_[np.argsort(model.cluster_centers_[:, 0])]
+    np.testing.assert_allclose(centres, [[12, 110], [18, 190]], rtol=0.02)
+
+
 # --------------------------------------------------------------------------- curators
 
 SCHEMA = Schema.from_dict(

@@ -91,6 +91,14 @@ def test_one_dimension_is_duchis_formula() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+def test_the_square_wave_is_as_wide_as_tells_most(epsilon: float) -> None:
+    """In units of its height above the rest, as its authors write it: 2 b of the range."""
+    power = math.exp(epsilon)
+    half = (epsilon * power - power + 1) / (2 * power * (power - 1 - epsilon))
+    assert square_wave_window(epsilon).width == pytest.approx(2 * half * STEPS, abs=1)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_a_window_has_the_stated_mean_and_variance_exactly(epsilon: float) -> None:
     """Over all of the million reports and more, at several steps."""
     for window in (piecewise_window(Fraction(str(epsilon))), square_wave_window(epsilon)):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from understudy import InputError
 from understudy.privacy import budget
 from understudy.privacy.budget import (
+    SMALLEST_EPSILON,
     Budget,
     check_delta,
     check_epsilon,
@@ -100,7 +101,7 @@ def test_a_neighbour_relation_that_is_none_is_refused(neighbours: Any) -> None:
         check_neighbours(neighbours)
 
 
-@pytest.mark.parametrize("value", [1, 0.5, 1e-6, 700])
+@pytest.mark.parametrize("value", [1, 0.5, 1e-6, SMALLEST_EPSILON, 700])
 def test_proper_epsilons_become_floats(value: float) -> None:
     assert check_epsilon(value) == value
     assert isinstance(check_epsilon(value), float)

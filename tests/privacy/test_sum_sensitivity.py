@@ -143,6 +143,14 @@ def test_no_row_moves_sums_further_than_claimed(name, neighbours, moments):
             assert int((vectors * vectors).sum(axis=1).max()) <= Fraction(block.l2_steps) ** 2
 
 
+@pytest.mark.parametrize(("neighbours", "farthest"), [("add_remove", 1), ("replace", 4)])
+def test_rows_in_a_ball_are_at_most_its_diameter_apart(neighbours, farthest):
+    """Two rows at opposite ends are; more noise than for that would be for nothing."""
+    question = Sum(budget=Budget(1.0), moments="none", features=[X, Y], ball=0.9)
+    block = find_blocks(question.summation(Domain(SCHEMA)), neighbours)["sums"]
+    assert block.l2_squared == farthest
+
+
 def _farthest(vectors, magnitudes):
     """The largest L1 norm and squared L2 norm, in units of the magnitudes, exactly."""
     common = math.lcm(*magnitudes.tolist())
