@@ -123,6 +123,15 @@ def pytest_report_header() -> str | None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes that are no text are named by their argument. What gzip packs holds the second of its
+    making, and processes that share the tests must find the same names.
+    """
+    if isinstance(val, bytes) and not val.isascii():
+        return argname
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Shuffle the files, and the tests of each file, the same way in all processes.
 
