@@ -53,7 +53,7 @@ def test_what_is_open_is_discovered_at_a_price(folder: Path) -> None:
     fine("schema", "people.csv", "--from", "package.json", "-o", "s.json")
     release = ["--schema", "s.json", "--model", "m.json", "-o", "out.csv", "--epsilon", 100]
     ran = fine("synthesize", "people.csv", *release)
-    assert "The schema leaves columns open" in ran.err
+    assert "Not all columns are described" in ran.err
     model = json.loads(Path("m.json").read_text())
     assert model["ledger"]["taken_as_public"][0].startswith("the schema, but for the columns")
     asked = [entry["question"] for entry in model["ledger"]["entries"]]
@@ -199,3 +199,59 @@ def test_a_draft_may_be_completed_in_place(folder: Path) -> None:
     fine("schema", "people.csv", "--from", "package.json", "-o", "s.json")
     fine("schema", "people.csv", "--from", "s.json", "--from", "facts.csv", "-o", "s.json")
     assert len(Schema.load("s.json")) == 4
+
+
+# --------------------------------------------------------------------------- columns never read
+
+
+def _letters(folder: Path) -> None:
+    """A table with a column of rare words, and one that two values share."""
+    rows = "".join(f"V{i:05},{'yn'[i % 2]},letter {i}\n" for i in range(2000))
+    (folder / "letters.csv").write_text("visit,answered,remarks\n" + rows)
+
+
+def test_a_stop_at_rare_words_names_the_options_that_help(folder: Path) -> None:
+    _letters(folder)
+    ran = run("synthesize", "letters.csv", "--epsilon", 30, "-o", "out.csv", columns=1000)
+    assert (ran.status, Path("out.csv").exists()) == (2, False)
+    assert "--text visit --text remarks, or --identifier" in ran.err
+
+
+def test_columns_named_as_unread_are_never_read(folder: Path) -> None:
+    _letters(folder)
+    unread = ["--identifier", "visit", "--text", "remarks"]
+    release = ["--epsilon", 3, "--model", "m.json", "-o", "out.csv"]
+    fine("synthesize", "letters.csv", *unread, *release)
+    model = json.loads(Path("m.json").read_text())
+    kinds = {name: entry["kind"] for name, entry in model["schema"]["attributes"].items()}
+    assert (kinds["visit"], kinds["remarks"]) == ("identifier", "text")
+    asked = [entry["question"] for entry in model["ledger"]["entries"]]
+    assert not [question for question in asked if "visit" in question or "remarks" in question]
+    rows = Path("out.csv").read_text().splitlines()
+    assert rows[0] == "visit,answered,remarks"
+    assert {row.split(",")[2] for row in rows[1:]} == {"[text]"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--text", "x"], "has no column 'x', which the command line describes"),
+        (["--text", "age", "--identifier", "age"], "'age' is named as an identifier and as free"),
+        (["--schema", "whole.json", "--text", "age"], "describes every column that is used"),
+    ],
+)
+def test_columns_that_cannot_be_unread_are_refused(
+    folder: Path, options: list[str], said: str
+) -> None:
+    (folder / "whole.json").write_text('{"attributes": {"age": {"kind": "text"}}}')
+    ran = run("synthesize", "people.csv", *options, "-o", "out.csv", columns=1000)
+    assert (ran.status, said in ran.err) == (2, True)
+
+
+def test_a_form_with_gaps_takes_unread_columns_too(folder: Path) -> None:
+    (folder / "s.json").write_text('{"attributes": {"age": {"kind": null}}}')
+    release = ["--schema", "s.json", "--text", "score_1", "--epsilon", 100, "--model", "m.json"]
+    fine("synthesize", "people.csv", *release, "-o", "out.csv")
+    attributes = json.loads(Path("m.json").read_text())["schema"]["attributes"]
+    assert attributes["score_1"]["kind"] == "text"
+    assert attributes["age"]["kind"] == "integer"

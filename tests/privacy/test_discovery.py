@@ -840,7 +840,7 @@ def test_an_empty_column_stops_the_release_before_the_method_spends(tmp_path: Pa
     )
     book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 1e-6)
     method = Independent(epsilon=1.0, delta=1e-9)
-    with pytest.raises(InputError, match=rf"{NOTHING} .* its kind to \"text\" in"):
+    with pytest.raises(InputError, match=rf"{NOTHING} .* say so \(--text comment, or"):
         method.fit(table, ledger=book)
     [release] = book.read()["releases"]
     assert 0 < release["epsilon"] < 0.99

@@ -28,6 +28,7 @@ from understudy.cli.options import (
 from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
+from understudy.cli.unread_columns import load_public_facts, takes_unread_columns
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class SolverName(StrEnum):
     )
 )
 @reads_files
+@takes_unread_columns
 @uses_ledger
 def learn(
     table: RowsAnywhere,
@@ -80,6 +82,7 @@ def learn(
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     schema: SchemaFile = None,
+    unread: Any = None,
     discovery: DiscoveryShare = None,
     keep_going: KeepGoing = False,
     solver: Annotated[
@@ -131,7 +134,7 @@ def learn(
         trained = train(
             learner,
             str(table),
-            schema,
+            load_public_facts(schema, unread or {}),
             target=target,
             discovery=DiscoveryTerms(share=discovery, keep_going=keep_going),
             unit=ProtectedUnit(

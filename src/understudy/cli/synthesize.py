@@ -35,6 +35,7 @@ from understudy.cli.reading import reads_files
 from understudy.cli.root import examples
 from understudy.cli.sample import folder_of, write_rows
 from understudy.cli.talk import Talk
+from understudy.cli.unread_columns import Unread, load_public_facts, takes_unread_columns
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
         "understudy synthesize patients.parquet --schema patients.json -o out.parquet",
         "# keep the model, to draw more rows later, and a report to send along",
         "understudy synthesize patients.csv --model m.json --report r.html -o out.csv",
+        "# columns that are never read: identifiers, and free text",
+        "understudy synthesize visits.csv --identifier visit --text notes -o out.csv",
         "# for somebody who will predict a column from the others",
         "understudy synthesize patients.csv --target readmitted -o out.csv",
         "# just the tables that you name",
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     ),
 )
 @reads_files
+@takes_unread_columns
 @uses_ledger
 def synthesize(
     table: OptionalRowsAnywhere = None,
@@ -75,6 +79,7 @@ def synthesize(
     delta: Delta = 0.0,
     output: Out = "-",
     schema: SchemaFile = None,
+    unread: Any = None,
     neighbours: MethodNeighbour = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
@@ -206,6 +211,7 @@ def synthesize(
         Inputs(
             table=str(table),
             schema=schema,
+            unread=unread or {},
             engine=None if engine is None else engine.value,
             reading=reading or {},
         ),
@@ -269,6 +275,7 @@ class Inputs:
 
     table: str
     schema: Path | None = None
+    unread: Unread = field(default_factory=dict)
     engine: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
 
@@ -378,15 +385,12 @@ def run_synthesis(
     """Check everything that can be checked, then read, learn, draw and write; files appear only at
     the end.
     """
-    from understudy.data.forms import load_facts
     from understudy.data.schema import Schema
     from understudy.engines.headers import read_delimiter
 
     outputs.check()
     _check_books(inputs, outputs, ledger)
-    schema = None
-    if inputs.schema is not None:
-        schema = load_facts(inputs.schema)
+    schema = load_public_facts(inputs.schema, inputs.unread)
     if (
         synthesizer.name == "random"
         and outputs.rows is None

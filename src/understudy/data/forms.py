@@ -116,11 +116,14 @@ class Form:
 
     def check_names(self, names: Collection[str], source: str) -> None:
         """Refuse a form that describes columns which a table does not have."""
+        told_by = "the schema"
+        if not self.source.startswith("The schema"):
+            told_by = self.source[0].lower() + self.source[1:]
         for name in self.entries:
             if name not in names:
                 raise InputError(
-                    f"{source} has no column {name!r}, which the schema describes; add it or drop "
-                    "it from the schema."
+                    f"{source} has no column {name!r}, which {told_by} describes; add it, or drop "
+                    f"it from {told_by}."
                 )
 
     @classmethod

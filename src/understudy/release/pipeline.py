@@ -313,7 +313,7 @@ class Release:
             delta = DEFAULT_DELTA
             lack = "There is no schema, and to discover one"
             if self._open_columns:
-                lack = "The schema leaves columns open, and to discover what they hold"
+                lack = "Not all columns are described, and to discover what the others hold"
             self.notify(
                 f"{lack} takes a delta: {DEFAULT_DELTA:g} is used. "
                 f"Give a schema for pure differential privacy."

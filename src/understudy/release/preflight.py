@@ -7,6 +7,7 @@ Both refusals follow from released values alone: the noisy number of rows, and w
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 
 from understudy.errors import InputError
@@ -21,12 +22,6 @@ DRAFT_REMEDIES = (
     "larger --epsilon or fewer columns"
 )
 """What helps where the schema itself is being drafted."""
-
-FREE_TEXT_REMEDY = (
-    'A column of free text is best called so: set its kind to "text" in the form that '
-    "`understudy schema --blank` writes; what stays open there is discovered."
-)
-"""Of columns that come back empty, most hold free text: no budget finds words that are all rare."""
 
 
 def describe_outlook(outlook: Outlook) -> str:
@@ -96,7 +91,7 @@ def check_words(
     raise InputError(
         f"{draft.source}: no word of {', '.join(hopeless)} is in enough rows to be named. Only "
         f"counts and kinds were paid for ({describe_price(ledger)}); "
-        f"{_remedies_for_empty(keep_going, others=others)}"
+        f"{_remedies_for_empty(hopeless, keep_going, others=others)}."
     )
 
 
@@ -113,18 +108,25 @@ def check_found(
     raise InputError(
         f"{draft.source}: {name_empty(found)} Only discovery was paid for "
         f"({describe_price(ledger)}); "
-        f"{_remedies_for_empty(keep_going, others=bool(found.schema.modelled))}"
+        f"{_remedies_for_empty(found.empty, keep_going, others=bool(found.schema.modelled))}."
     )
 
 
-def _remedies_for_empty(keep_going: bool | None, *, others: bool) -> str:
-    """What helps where a column came back empty."""
+def _remedies_for_empty(columns: Sequence[str], keep_going: bool | None, *, others: bool) -> str:
+    """What helps where columns came back empty.
+
+    Most of them hold identifiers or free text: no budget finds words that are all rare.
+    """
     if keep_going is None:
-        return f"{_remedies(None, '')}."
+        return _remedies(None, "")
     if not others:
-        return f"{REMEDIES}."
+        return REMEDIES
+    unread = " ".join(f"--text {shlex.quote(name)}" for name in columns)
     going_on = "with --keep-going: such a column then holds [text], or nothing, in every row"
-    return f"{_remedies(keep_going, going_on)}. {FREE_TEXT_REMEDY}"
+    return (
+        f"where a column holds free text or identifiers, say so ({unread}, or --identifier) and "
+        f"it is never read; else {_remedies(keep_going, going_on)}"
+    )
 
 
 def _remedies(keep_going: bool | None, going_on: str, remedies: str = REMEDIES) -> str:
