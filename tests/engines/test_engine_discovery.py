@@ -46,7 +46,9 @@ from understudy.privacy.mechanisms import SeededNoise
 
 def test_typed_columns_are_counted_as_in_memory() -> None:
     connection = duckdb.connect()
-    types = ", ".join(f"{DUCKDB.quoted(name)} {DUCKDB.types[name.split()[-1]]}" for name in TYPED)
+    types = ", ".join(
+        f"{DUCKDB.quote_name(name)} {DUCKDB.types[name.split()[-1]]}" for name in TYPED
+    )
     connection.execute(f"CREATE TABLE cells ({types})")
     connection.executemany(f"INSERT INTO cells VALUES ({', '.join('?' * len(TYPED))})", rows())
     assert seen_by(DuckDBEngine("cells", "T", connection=connection)) == seen_in_memory()

@@ -477,7 +477,7 @@ def test_nobody_elses_token_or_job_or_data_set_works(site: Site, tmp_path: Path)
 
 def test_a_revoked_agent_is_answered_no_more(site: Site) -> None:
     with site.hub.db.transaction() as c:
-        [agent] = agents.listed(c, site.owner)
+        [agent] = agents.list_agents(c, site.owner)
         agents.revoke(c, site.owner, agent.id)
         agents.revoke(c, site.owner, agent.id)
     with pytest.raises(HubRefuses, match="not the token"):
@@ -563,7 +563,7 @@ def test_a_package_is_offered_once_and_under_one_key(site: Site) -> None:
         with pytest.raises(Exception, match="no such"):
             algorithms.withdraw(c, site.owner, made.id)
         algorithms.withdraw(c, site.user, made.id)
-        assert algorithms.listed(c).items == ()
+        assert algorithms.list_offered(c).items == ()
         with pytest.raises(Exception, match="withdrawn"):
             algorithms.read_data(c, made.digest)
 

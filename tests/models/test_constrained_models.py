@@ -173,7 +173,7 @@ def test_conditions_on_rows_are_rules_too(seed, data):
     assume(expected.sum() > 1e-9)
     model = model_of(network, schema)
     evidence = {ranged[0]: weighing(ranged[0], shares[ranged[0]])}
-    rules, found = ModelRules(network, schema, None).given(subsets, evidence, exact=True)
+    rules, found = ModelRules(network, schema, None).apply_conditions(subsets, evidence, exact=True)
     order = [node.attribute for node in found.network]
     table = by_enumeration(found.network, schema).transpose([order.index(name) for name in names])
     np.testing.assert_allclose(table, expected / expected.sum(), atol=1e-9)

@@ -176,7 +176,7 @@ def naming_probability(
     """
     noise = _Told()
 
-    def named(count: int) -> bool:
+    def is_word_released(count: int) -> bool:
         noise.count = count
         delta = DELTA if currency == "epsilon" else 2 * DELTA
         ledger = Ledger(
@@ -187,13 +187,13 @@ def naming_probability(
         return isinstance(attribute, Category) and "Atlantis" in attribute.values
 
     below, above = 0, 1
-    while not named(above):
+    while not is_word_released(above):
         below, above = above, 2 * above
         if above > LIMIT:
             return 0.0
     while above - below > 1:
         middle = (below + above) // 2
-        if named(middle):
+        if is_word_released(middle):
             below, above = (below, middle)
         else:
             below, above = (middle, above)

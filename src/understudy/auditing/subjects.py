@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.auditing.blackbox import black_box
 from understudy.auditing.bounds import CONFIDENCE
-from understudy.auditing.doors import Loss, Run, exact_loss
+from understudy.auditing.doors import ExactLoss, Run, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
 from understudy.auditing.neighbours import (
     PERSON,
@@ -75,7 +75,7 @@ def exact_findings(
         yield Finding(subject, name, "exact", mu_of(claimed, delta, currency), loss.mu, "mu")
 
 
-def _in_epsilon(loss: Loss, delta: float, order: int | None, currency: Currency) -> float:
+def _in_epsilon(loss: ExactLoss, delta: float, order: int | None, currency: Currency) -> float:
     if loss.side_door or not delta:
         return loss.epsilon
     if order is not None:

@@ -66,7 +66,7 @@ class Dialect:
     reads_moments: bool = True
     """Whether ``try_cast`` gives NULL, not an error, for a text that is no date."""
 
-    def quoted(self, name: str) -> str:
+    def quote_name(self, name: str) -> str:
         """A name as SQL writes it."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 

@@ -35,7 +35,7 @@ from understudy.data.value_classes import (
     GridValues,
     MonthDayClasses,
     WeekdayClasses,
-    scaled_by,
+    find_scale,
 )
 from understudy.engines.dialects import Dialect
 from understudy.engines.extended import extend_attribute
@@ -302,7 +302,7 @@ class CellCode:
         """Which of some grids a number lies on, as :meth:`GridClasses.code` tells it."""
         cases = [f"WHEN {value} = {self.dialect.number(0.0, 'real')} THEN 0"]
         for place, step in enumerate(attribute.steps):
-            number, divides = scaled_by(step)
+            number, divides = find_scale(step)
             factor = self.dialect.number(number, "real")
             on_grid = f"floor({value} * {factor} + {self.dialect.number(0.5, 'real')}) / {factor}"
             if divides:

@@ -32,7 +32,7 @@ MIN_STEPS = 1 << 3
 """Fewer, and rounding would add much to the noise that is needed."""
 
 
-def shared_blocks(question: Sum, domain: Domain, ledger: Ledger) -> dict[Part, Block]:
+def coarsen_blocks(question: Sum, domain: Domain, ledger: Ledger) -> dict[Part, Block]:
     """The blocks of a question on grids that shares of noise can be drawn on; refuses a budget that
     is too small for any.
     """

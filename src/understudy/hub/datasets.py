@@ -196,12 +196,12 @@ def check_stored(dataset: Dataset) -> None:
 def show(c: Transaction, viewer: str, dataset: str) -> Dataset:
     """A data set for somebody who may see it; for others there is none."""
     subject, thing = read_subject(c, viewer), read_object(c, dataset)
-    if not policy.allowed(subject, Operation(name=SEE), thing):
+    if not policy.judge(subject, Operation(name=SEE), thing):
         raise NotFound("There is no such data set.")
     return read_dataset(c, dataset)
 
 
-def owned(c: Transaction, owner: str) -> list[Dataset]:
+def list_owned(c: Transaction, owner: str) -> list[Dataset]:
     """The data sets of an owner, by name."""
     query = sa.select(datasets).where(datasets.c.owner == owner)
     return [read_dataset_row(row) for row in c.rows(query.order_by(datasets.c.name, datasets.c.id))]

@@ -21,7 +21,7 @@ from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.names import ACCESS, MANAGE, PRICED, SEE, SHARED, new_id
 from understudy.hub.operations import check_spec
 from understudy.hub.pages import Page, PageOf, read_page
-from understudy.hub.policy import Operation, allowed
+from understudy.hub.policy import Operation, judge
 from understudy.hub.protection import read_protected
 from understudy.hub.records import (
     Dataset,
@@ -292,7 +292,7 @@ def _approve(
     subject = read_subject(c, request.user)
     dataset = read_dataset(c, request.dataset)
     asked = describe_operation(dataset, request.operation, request.spec, request.price)
-    still = allowed(subject, asked, read_object(c, request.dataset))
+    still = judge(subject, asked, read_object(c, request.dataset))
     if not still:
         raise Refused(f"The policy does not allow it any more: {still.why}")
     budgets.debit(c, request.dataset, request.user, request.id, request.price, request.operation)

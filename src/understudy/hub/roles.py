@@ -25,7 +25,7 @@ MAX_NAME = 200
 
 @dataclass(frozen=True, kw_only=True)
 class RuleSpec:
-    """A rule as an owner writes it; see :class:`understudy.hub.policy.Rule`."""
+    """A rule as an owner writes it; see :class:`understudy.hub.policy.AccessRule`."""
 
     operation: str
     max_epsilon: float | None = None

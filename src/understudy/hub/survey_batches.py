@@ -29,7 +29,7 @@ Cells = Mapping[tuple[int, int], int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
+class ReportCounts:
     """How many reports are shown to each question at each level, and how many are not."""
 
     cells: Cells
@@ -48,7 +48,7 @@ class Counts:
         return counts
 
 
-def count_batches(c: Transaction, survey: str) -> Counts:
+def count_batches(c: Transaction, survey: str) -> ReportCounts:
     """The reports of a survey by question and level, as far as they are shown."""
     places = survey_reports.c.question, survey_reports.c.level, survey_reports.c.shown
     query = (
@@ -62,10 +62,10 @@ def count_batches(c: Transaction, survey: str) -> Counts:
             cells[row["question"], row["level"]] = int(row["reports"])
         else:
             waiting += int(row["reports"])
-    return Counts(cells=cells, waiting=waiting)
+    return ReportCounts(cells=cells, waiting=waiting)
 
 
-def show_batches(db: Database, survey: str) -> Counts:
+def show_batches(db: Database, survey: str) -> ReportCounts:
     """Show what may be shown by now, and count it."""
     with db.reading() as c:
         counts = count_batches(c, survey)

@@ -80,7 +80,7 @@ class Form:
             raise InputError(f"{label} must be one of {', '.join(options)}.")
         return chosen
 
-    def checked(self, name: str) -> bool:
+    def is_checked(self, name: str) -> bool:
         """Whether a box is ticked."""
         return bool(self.fields.get(name))
 
@@ -106,7 +106,7 @@ class Form:
         key = self.text("key", "The key of the form", most=MAX_KEY)
         return f"form:{key}"
 
-    def typed(self) -> dict[str, str]:
+    def list_typed(self) -> dict[str, str]:
         """All texts, to fill a form again that had a mistake in it; no secret."""
         secret = ("csrf", "key")
         return {

@@ -73,7 +73,7 @@ def make_survey(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -
         with hub.db.transaction() as c:
             made = surveys.make(c, viewer.id, spec, form.key)
     except UnderstudyError as error:
-        return _show_new(request, STARTS | form.typed(), status_of(error), problem=str(error))
+        return _show_new(request, STARTS | form.list_typed(), status_of(error), problem=str(error))
     return go_to(f"/surveys/{made.id}")
 
 
