@@ -80,6 +80,13 @@ def test_every_awkward_cell_has_the_code_that_it_has_in_memory() -> None:
     assert by_engine(engine_of(cases), cases) == expected(cases)
 
 
+def test_so_has_one_where_there_are_many_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "_MANY_BINS", 0)
+    monkeypatch.setattr(encoding, "_COUNTED_BINS", 2)
+    cases = [case for case in every_case() if isinstance(case.attribute, Quantity)]
+    assert by_engine(engine_of(cases), cases) == expected(cases)
+
+
 def moments() -> Any:
     return st.datetimes(dt.datetime(1000, 1, 1), dt.datetime(9999, 12, 31))
 
