@@ -7,6 +7,7 @@ import gc
 import math
 import os
 import random
+import re
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -111,6 +112,20 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+ALL_THOROUGH = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.thorough", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files whose tests are all thorough are not imported where these are left out: each process
+    would load what draws pictures and screens, for nothing.
+    """
+    if "not thorough" not in config.option.markexpr or collection_path.suffix != ".py":
+        return None
+    if ALL_THOROUGH.search(collection_path.read_text(encoding="utf-8")):
+        return True
+    return None
 
 
 ORDER = os.environ.get("UNDERSTUDY_ORDER")
