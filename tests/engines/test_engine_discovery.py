@@ -192,9 +192,11 @@ def fitted_in_memory(method: Any, path: Path) -> tuple[dict[str, Any], list[str]
     "method",
     [
         Independent(epsilon=8.0),
-        Independent(epsilon=8.0, delta=1e-6, neighbours="replace"),
+        pytest.param(
+            Independent(epsilon=8.0, delta=1e-6, neighbours="replace"), marks=pytest.mark.thorough
+        ),
         PrivBayes(epsilon=8.0, person="id", max_rows_per_person=2),  # nobody has more
-        Adaptive.fast(epsilon=8.0, delta=1e-6),
+        pytest.param(Adaptive.fast(epsilon=8.0, delta=1e-6), marks=pytest.mark.thorough),
         Random(epsilon=8.0),
     ],
     ids=lambda method: method.name,

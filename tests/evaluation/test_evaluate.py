@@ -185,6 +185,7 @@ def many_columns(count: int, seed: int) -> Table:
     )
 
 
+@pytest.mark.thorough
 def test_what_chance_does_is_not_called_poor() -> None:
     found = evaluate(many_columns(8000, 0), many_columns(250, 1))
     assert "poor" not in graded(found).values()
@@ -323,6 +324,7 @@ def test_values_that_the_schema_does_not_allow_are_told_and_count_as_error(
     assert found.shape.real_outside == {"x": count / 400}
 
 
+@pytest.mark.thorough
 @pytest.mark.data
 def test_five_hundred_people_are_a_good_table_of_their_population(data: Path) -> None:
     real, _ = published("br2000", data)
