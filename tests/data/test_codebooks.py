@@ -538,6 +538,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(document=JSON, format=st.sampled_from(["frictionless", "csvw", "json-schema", None]))
 def test_any_json_is_read_or_refused(
@@ -547,6 +548,7 @@ def test_any_json_is_read_or_refused(
         book(tmp_path_factory.mktemp("any"), "a.json", json.dumps(document), format=format)
 
 
+@pytest.mark.thorough
 @settings(max_examples=200, deadline=None)
 @given(
     pieces=st.lists(

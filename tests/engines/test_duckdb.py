@@ -252,6 +252,7 @@ def test_models_are_the_same_to_the_byte(method: Any, folder: Path, tmp_path: Pa
     assert saved(tmp_path, method, path, engine="duckdb") == saved(tmp_path, method, path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("most", [1, 50, 400])
 def test_models_are_the_same_however_little_is_fetched_at_once(
     most: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -276,6 +277,7 @@ def test_files_of_all_shapes(name: str, folder: Path, tmp_path: Path) -> None:
     assert there == saved(tmp_path, method, folder / "people.parquet")
 
 
+@pytest.mark.thorough
 def test_a_file_larger_than_memory_is_left_to_duckdb(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
