@@ -32,11 +32,12 @@ import sqlalchemy as sa
 from understudy.errors import InputError
 from understudy.hub import budgets, trail
 from understudy.hub.amounts import read_amount, write_amount
+from understudy.hub.column_kinds import Amount, Time
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Unavailable
 from understudy.hub.migrations import LAYOUT
 from understudy.hub.opening import LEDGERS, Hub
-from understudy.hub.tables import Amount, Time, metadata, trail_head, users, vault_objects
+from understudy.hub.tables import metadata, trail_head, users, vault_objects
 
 BACKUP_VERSION = 1
 MANIFEST = "backup.json"
