@@ -17,7 +17,7 @@ from understudy.errors import InputError
 from understudy.federation import Federation, HolderRefused, MemoryLink
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.messages import Message
-from understudy.federation.sums import MAX_STEPS, coarsen_blocks
+from understudy.federation.sums import MAX_SUM_STEPS, coarsen_blocks
 from understudy.federation.terms import schema_digest
 from understudy.privacy.budget import Budget
 from understudy.privacy.domain import Domain
@@ -131,14 +131,14 @@ def test_the_grid_is_as_fine_as_shares_of_noise_allow():
     fine = Sum(features=[Number("y")], budget=Budget(1.0))
     assert coarsen_blocks(fine, domain, ledger)["sums"].steps == 9
     for budget in (Budget(1.0), Budget(1.0, "rho")):
-        most = MAX_STEPS[budget.currency]
+        most = MAX_SUM_STEPS[budget.currency]
         mixed = Sum(features=FEATURES, budget=budget)
         assert coarsen_blocks(mixed, domain, ledger)["sums"].steps == most
         ball = Sum(features=FEATURES, budget=budget, ball=1.0, moments="products")
         assert coarsen_blocks(ball, domain, ledger)["moments"].steps == most
     poor = Sum(features=FEATURES, budget=Budget(1e-4))
     block = coarsen_blocks(poor, domain, ledger)["sums"]
-    assert block.steps < MAX_STEPS["epsilon"]
+    assert block.steps < MAX_SUM_STEPS["epsilon"]
     assert 2**23 < block.scale(Budget(1e-4)) <= 2**24
     with pytest.raises(InputError, match="more noise than holders can draw"):
         coarsen_blocks(Sum(features=FEATURES, budget=Budget(1e-7)), domain, ledger)

@@ -23,8 +23,8 @@ from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import Pair
 from understudy.auditing.subjects import (
     DELTA,
-    MOST,
     RELATIONS,
+    ROWS_PER_PERSON,
     exact_findings,
     fit_exactly,
     fit_often,
@@ -81,7 +81,7 @@ def discovery(
         for currency in NAMING_NOISE:
             yield _measure_naming(epsilon, relation, currency, 1)
     for currency in NAMING_NOISE:
-        yield _measure_naming(epsilon, "add_remove", currency, MOST)
+        yield _measure_naming(epsilon, "add_remove", currency, ROWS_PER_PERSON)
     for name, method in without_schema(epsilon).items():
         # A value that both tables know: what is lost where no unique one is named.
         yield from fit_exactly(name, method, make_unknown_pairs(method.neighbours))

@@ -43,7 +43,7 @@ from understudy.synthesizers.registry import find_method
 DELTA = 1e-6
 """The delta of the settings that have one."""
 
-MOST = 3
+ROWS_PER_PERSON = 3
 """The rows per person of the settings in which people have several."""
 
 RELATIONS: tuple[Neighbours, ...] = ("add_remove", "replace")
@@ -93,7 +93,7 @@ def _in_epsilon(loss: ExactLoss, delta: float, order: int | None, currency: Curr
 def settings_of(method: str, epsilon: float) -> dict[str, Synthesizer]:
     """The settings in which a method is audited, by name."""
     audited = AuditedGuarantee(
-        epsilon=epsilon, delta=DELTA, person=PERSON, max_rows_per_person=MOST
+        epsilon=epsilon, delta=DELTA, person=PERSON, max_rows_per_person=ROWS_PER_PERSON
     )
     return find_method(method).kind.audit_settings(audited)
 

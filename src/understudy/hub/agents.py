@@ -20,7 +20,7 @@ from understudy.hub.names import new_id
 from understudy.hub.records import Dataset, Job, read_dataset_row, read_priced_row
 from understudy.hub.tables import agents, datasets, jobs
 
-MAX_NAME = 100
+MAX_AGENT_NAME = 100
 MAX_AGENTS = 100
 """Of one owner."""
 
@@ -57,8 +57,8 @@ def create(c: Transaction, owner: str, name: str) -> tuple[AgentRecord, str]:
     if not subject.active:
         raise Refused("Your account is not active yet; its approval is up to an administrator.")
     name = name.strip()
-    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise InputError(f"An agent needs a name of at most {MAX_NAME} letters.")
+    if not 0 < len(name) <= MAX_AGENT_NAME or not name.isprintable():
+        raise InputError(f"An agent needs a name of at most {MAX_AGENT_NAME} letters.")
     if len(list_agents(c, owner)) >= MAX_AGENTS:
         raise InputError(f"There are {MAX_AGENTS} agents of yours already; revoke some.")
     secret = TOKEN_START + secrets.token_urlsafe(32)

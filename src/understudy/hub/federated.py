@@ -107,7 +107,7 @@ class RelayLink:
 
     def ask(self, message: bytes) -> bytes:
         """The holder's answer, or :class:`HolderGone`."""
-        if len(message) > relay.MAX_BYTES:
+        if len(message) > relay.MAX_MESSAGE_BYTES:
             raise HolderGone("A message is too large to be carried.")
         with self._hub.db.transaction(alone=False) as c:
             sent = relay.send(c, self._job.id, self._job.dataset, self._agent, message)

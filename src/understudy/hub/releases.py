@@ -30,7 +30,7 @@ from understudy.hub.records import (
 from understudy.hub.tables import datasets, release_files, releases, vault_objects
 from understudy.hub.vault import Vault
 
-MAX_FILES = 20
+MAX_RELEASE_FILES = 20
 RELEASE_VERSION = 1
 WITHDRAWN = "The release was withdrawn by the data set's owner."
 USE_FILE = "use.json"
@@ -227,8 +227,10 @@ def store_file(vault: Vault, dataset: str, path: Path, media_type: str) -> Relea
 
 def _check_files(c: Transaction, dataset: str, files: Sequence[ReleaseFile]) -> None:
     names = {file.name for file in files}
-    if len(files) > MAX_FILES or len(names) < len(files):
-        raise InputError(f"A release has at most {MAX_FILES} files, each with a name of its own.")
+    if len(files) > MAX_RELEASE_FILES or len(names) < len(files):
+        raise InputError(
+            f"A release has at most {MAX_RELEASE_FILES} files, each with a name of its own."
+        )
     for name in names:
         if not name or len(name) > 100 or "/" in name or "\\" in name or name.startswith("."):
             raise InputError("A file of a release needs a plain name, without folders.")

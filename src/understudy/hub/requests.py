@@ -36,7 +36,7 @@ from understudy.hub.tables import datasets, requests
 
 MAX_REASON = 5000
 MAX_SPEC = 200_000
-MAX_KEY = 100
+MAX_REQUEST_KEY = 100
 
 
 def submit(
@@ -67,8 +67,10 @@ def submit(
     key
         The form's own random key.
     """
-    if not 8 <= len(key) <= MAX_KEY:
-        raise InputError(f"A request needs a key of 8 to {MAX_KEY} letters, new for each form.")
+    if not 8 <= len(key) <= MAX_REQUEST_KEY:
+        raise InputError(
+            f"A request needs a key of 8 to {MAX_REQUEST_KEY} letters, new for each form."
+        )
     if len(reason) > MAX_REASON:
         raise InputError(f"The reason has more than {MAX_REASON:,} letters; shorten it.")
     digest = _digest(dataset, operation, spec, reason)

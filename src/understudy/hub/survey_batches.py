@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from understudy.hub.database import Database, Transaction
 from understudy.hub.tables import survey_reports
 
-BATCH = 25
+MIN_BATCH = 25
 """Reports that are shown together, at least."""
 
 Cells = Mapping[tuple[int, int], int]
@@ -69,19 +69,19 @@ def show_batches(db: Database, survey: str) -> ReportCounts:
     """Show what may be shown by now, and count it."""
     with db.reading() as c:
         counts = count_batches(c, survey)
-    if counts.waiting < 2 * BATCH:
+    if counts.waiting < 2 * MIN_BATCH:
         return counts
     with db.transaction() as c:
         waiting = count_batches(c, survey).waiting
-        if waiting >= 2 * BATCH:
-            _show(c, survey, waiting - BATCH)
+        if waiting >= 2 * MIN_BATCH:
+            _show(c, survey, waiting - MIN_BATCH)
         return count_batches(c, survey)
 
 
 def show_rest(c: Transaction, survey: str) -> None:
     """Show all that is left of a survey that takes no more reports, if that is a batch."""
     waiting = count_batches(c, survey).waiting
-    if waiting >= BATCH:
+    if waiting >= MIN_BATCH:
         _show(c, survey, waiting)
 
 

@@ -76,7 +76,7 @@ until it does not.
 OUTPUT_NOISE = 0.1
 """Of output perturbation: the regulariser grows until the noise in a coefficient has this scale."""
 
-MAX_STEPS = 200
+MAX_SEARCH_STEPS = 200
 
 CHUNK = 1 << 16
 """This many terms of a sum are Python numbers at a time."""
@@ -241,7 +241,7 @@ def minimise(rows: Rows, strength: float, tilt: Vector) -> Vector:
     """A point at which the gradient of F(w) + tilt.w is proved to be small: Newton's method."""
     point = np.zeros(rows.dimensions)
     enough = TOLERANCE * rows.l2
-    for _ in range(MAX_STEPS):
+    for _ in range(MAX_SEARCH_STEPS):
         gradient, hessian = _derivatives(rows, point, strength, tilt)
         is_near = np.linalg.norm(gradient) < 4 * enough
         if is_near:

@@ -30,7 +30,7 @@ from understudy.hub.tables import users
 
 router = APIRouter(prefix="/api/agent", tags=["agent"])
 
-MAX_WHY = 500
+MAX_REASON_SENT = 500
 MAX_WAIT, RELAY_PAUSE = 30.0, 0.05
 
 
@@ -68,7 +68,7 @@ class Progress(BaseModel):
 class Failure(BaseModel):
     """That a job ends without a release."""
 
-    why: str = Field(max_length=MAX_WHY)
+    why: str = Field(max_length=MAX_REASON_SENT)
     spent: bool = True
 
 
@@ -203,7 +203,7 @@ async def take_answer(request: Request, agent: Known, message: str) -> dict[str,
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) > relay.MAX_BYTES:
+        if len(data) > relay.MAX_MESSAGE_BYTES:
             raise HTTPException(413, "The answer is too large.")
 
     def store() -> None:

@@ -13,7 +13,7 @@ from understudy.hub import survey_tables, surveys
 from understudy.hub.database import Transaction
 from understudy.hub.pages import PageOf
 from understudy.hub.questionnaires import read_questionnaire
-from understudy.hub.survey_batches import BATCH, count_batches, show_batches
+from understudy.hub.survey_batches import MIN_BATCH, count_batches, show_batches
 from understudy.hub.survey_results import (
     SurveyOutlook,
     collect,
@@ -237,7 +237,7 @@ def _show_made(
         outlook=outlook,
         picture=_picture(outlook),
         levels=[(f"{epsilon:g}", by_level[n]) for n, epsilon in enumerate(plan.epsilons)],
-        batch=BATCH,
+        batch=MIN_BATCH,
         left_out=counts.waiting if found.state == "closed" else 0,
         items=items,
         invitations=invitations,
