@@ -19,6 +19,8 @@ from understudy.evaluation.findings import with_findings
 from understudy.evaluation.model_results import NetworkQuality
 from understudy.evaluation.result import MarginalError, MarginalErrors
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 pytest.importorskip("xgboost")
 
 
@@ -185,7 +187,6 @@ def many_columns(count: int, seed: int) -> Table:
     )
 
 
-@pytest.mark.thorough
 def test_what_chance_does_is_not_called_poor() -> None:
     found = evaluate(many_columns(8000, 0), many_columns(250, 1))
     assert "poor" not in graded(found).values()
@@ -324,7 +325,6 @@ def test_values_that_the_schema_does_not_allow_are_told_and_count_as_error(
     assert found.shape.real_outside == {"x": count / 400}
 
 
-@pytest.mark.thorough
 @pytest.mark.data
 def test_five_hundred_people_are_a_good_table_of_their_population(data: Path) -> None:
     real, _ = published("br2000", data)
@@ -339,7 +339,6 @@ def test_five_hundred_people_are_a_good_table_of_their_population(data: Path) ->
 
 
 @pytest.mark.data
-@pytest.mark.thorough
 def test_adult_s_marginals_are_those_of_the_figures(data: Path) -> None:
     real, schema = published("adult", data)
     half = [

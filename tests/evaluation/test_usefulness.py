@@ -28,6 +28,8 @@ from understudy.evaluation.propensity import propensity, propensity_error
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.privbayes import PrivBayes
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 pytest.importorskip("xgboost")
 
 SCHEMA = Schema.from_dict(
@@ -81,7 +83,6 @@ def test_the_twelve_of_the_thesis_and_the_svm_of_the_paper_are_there() -> None:
         choose_classifiers([])
 
 
-@pytest.mark.thorough
 def test_every_classifier_learns_what_can_be_learned() -> None:
     task = learning_task(both(rows=600), "ill", tuple(CLASSIFIERS))
     assert [learner.learner for learner in task.learners] == list(CLASSIFIERS)

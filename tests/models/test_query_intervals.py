@@ -20,6 +20,8 @@ from understudy.models.query.misfits import GroupErrors, find_factor
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 SCHEMA = Schema.from_dict(
     {
         "attributes": {
