@@ -254,7 +254,7 @@ def engine_job(folder: Path, rows: int) -> Any:
         engine = DuckDBEngine(files_of(folder, rows), "The rows")
         try:
             started = time.perf_counter()
-            coded = EngineTable(engine).coded(schema)
+            coded = EngineTable(engine).encode(schema)
             coding = time.perf_counter() - started
             ledger = Ledger(1.0)
             PrivBayes(epsilon=1.0).learn(

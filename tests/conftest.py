@@ -7,6 +7,7 @@ import gc
 import math
 import os
 import random
+import re
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -74,6 +75,14 @@ def kernels_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kernels_are_chosen_as_always() -> Iterator[None]:
+    """A holder of an earlier test told this process to compile whatever there is to do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_first, "WORTH_SECONDS", None)
+        yield
+
+
 @pytest.fixture
 def data() -> Path:
     """The folder of real tables; tests that want it are skipped where it is not (and carry the
@@ -111,6 +120,20 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+ALL_THOROUGH = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.thorough", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files whose tests are all thorough are not imported where these are left out: each process
+    would load what draws pictures and screens, for nothing.
+    """
+    if "not thorough" not in config.option.markexpr or collection_path.suffix != ".py":
+        return None
+    if ALL_THOROUGH.search(collection_path.read_text(encoding="utf-8")):
+        return True
+    return None
 
 
 ORDER = os.environ.get("UNDERSTUDY_ORDER")

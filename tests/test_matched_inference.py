@@ -19,6 +19,8 @@ from understudy.data.tables import Column
 from understudy.inference.repetitions import same_method
 from understudy.privacy.mechanisms import SeededNoise
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 SCHEMA = Schema.from_dict(
     {
         "attributes": {

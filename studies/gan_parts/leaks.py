@@ -52,7 +52,7 @@ class LossNoiseNetworks(UnclippedNetworks):
 class NoiseLayerNetworks(UnclippedNetworks):
     """The thesis' second way: noise after the second convolution, and no dropout."""
 
-    def _judged(self, images: Any, told: Any, masks: tuple[Any, Any]) -> Any:
+    def _judge_images(self, images: Any, told: Any, masks: tuple[Any, Any]) -> Any:
         functional, given = self._torch.nn.functional, self._judge
         seen = images
         for name in ("first", "second"):
@@ -132,6 +132,6 @@ def judge(networks: ImageNetworks, images: Images) -> NDArray[np.float64]:
     pixels, told = images_with_labels(torch, images)
     plain = tuple(torch.ones_like(mask) for mask in networks._masks())
     with torch.no_grad():
-        told_real = ImageNetworks._judged(networks, pixels, told, plain)
+        told_real = ImageNetworks._judge_images(networks, pixels, told, plain)
     found: NDArray[np.float64] = told_real.double().numpy()
     return found

@@ -18,6 +18,8 @@ from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.requirement import Judge
 from understudy.data.tables import read_table
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 QUASI = ("age", "education_num")
 ZIP_AGE = Roles(quasi_identifiers=("zip", "age"))
 

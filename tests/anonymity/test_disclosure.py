@@ -8,7 +8,7 @@ import pytest
 from anonymity.tables import make_table, random_table
 from understudy import Ledger
 from understudy.anonymity import Requirement, Roles
-from understudy.anonymity.association import Baskets, Rule, hide_rules
+from understudy.anonymity.association import AssociationRule, Baskets, hide_rules
 from understudy.anonymity.disclosure import difference_releases, intersect_releases
 from understudy.anonymity.inference_control import (
     RefusedError,
@@ -80,7 +80,7 @@ def test_rules_are_found_and_measured() -> None:
                 for left in itertools.combinations(items, part):
                     before = sum(set(left) <= row for row in rows) / 60
                     if support >= 0.2 and support / before >= 0.5:
-                        expected.add(Rule(left, tuple(sorted(set(items) - set(left)))))
+                        expected.add(AssociationRule(left, tuple(sorted(set(items) - set(left)))))
     assert set(rules) == expected
     assert len(rules) > 3
 
@@ -90,7 +90,7 @@ def test_a_sensitive_rule_is_hidden_and_side_effects_counted(how: str) -> None:
     rows = [{"bread", "butter", "jam"}] * 6 + [{"bread", "butter"}] * 2 + [{"bread"}] * 2
     rows += [{"milk"}] * 10 + [{"milk", "jam"}] * 3
     baskets = Baskets(rows)
-    secret = Rule(("bread",), ("butter",))
+    secret = AssociationRule(("bread",), ("butter",))
     thresholds = {"min_support": 0.2, "min_confidence": 0.6}
     assert secret in baskets.find_rules(**thresholds)
     found = hide_rules(baskets, [secret], how=how, **thresholds)  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ def test_a_sensitive_rule_is_hidden_and_side_effects_counted(how: str) -> None:
     assert found.removed > 0
     assert baskets.to_sets() == rows
     with pytest.raises(InputError, match="no item 'tea'"):
-        hide_rules(baskets, [Rule(("tea",), ("milk",))], how=how, **thresholds)  # type: ignore[arg-type]
+        hide_rules(baskets, [AssociationRule(("tea",), ("milk",))], how=how, **thresholds)  # type: ignore[arg-type]
 
 
 def test_a_tracker_breaks_a_restricted_database_and_a_ledger_stops_it() -> None:

@@ -87,11 +87,13 @@ def held(text: str, table: str, guarantee: str) -> int:
     return count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", [text for text in QUESTIONS if text != "variance age"])
 def test_an_interval_holds_the_truth(text: str) -> None:
     assert held(text, "many", "epsilon") >= ENOUGH
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", [text for text in QUESTIONS if text not in MOMENTS])
 def test_an_interval_holds_the_truth_of_few_rows(text: str) -> None:
     assert held(text, "few", "epsilon") >= ENOUGH
@@ -107,6 +109,7 @@ def test_an_interval_holds_the_truth_under_every_guarantee(text: str, guarantee:
     assert held(text, "few", guarantee) >= ENOUGH
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("guarantee", LEDGERS)
 @pytest.mark.parametrize("bounds", ["0 to 100", "-100 to 100"])
 def test_the_interval_of_a_sum_holds_what_is_rounded_off(guarantee: str, bounds: str) -> None:
@@ -147,6 +150,7 @@ def test_an_interval_is_not_wider_than_it_need_be(text: str) -> None:
     assert width <= 2 * (1.3 * 2.12 + 0.25) * spread
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", NOISY)
 def test_the_error_is_the_deviation(text: str) -> None:
     answers = answers_to(text, "many", "epsilon")

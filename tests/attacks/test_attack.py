@@ -207,6 +207,7 @@ def test_the_demo_survey_stays_within_the_promise() -> None:
     assert all(found.verdict != "look at this" for found in result)
 
 
+@pytest.mark.thorough
 @pytest.mark.data
 def test_adult_against_itself(data: Path) -> None:
     table, schema = published("adult", data)

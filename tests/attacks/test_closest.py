@@ -50,6 +50,7 @@ def test_what_a_large_epsilon_allows_is_within_the_promise() -> None:
         assert attack.allowed > 0.99
 
 
+@pytest.mark.thorough
 def test_fresh_people_look_like_a_finding_as_often_as_stated() -> None:
     runs, alarms = 80, 0
     for seed in range(runs):
@@ -74,6 +75,7 @@ def test_the_deviation_is_that_of_shuffled_records() -> None:
     assert np.quantile(shares, levels) == pytest.approx(np.quantile(shuffled, levels), abs=0.015)
 
 
+@pytest.mark.thorough
 def test_one_record_closest_to_most_rows_is_chance() -> None:
     # Of 1,000 records 100 are the table's: that the one is among them happens once in ten times.
     rng = np.random.default_rng(6)

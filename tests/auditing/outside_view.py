@@ -164,6 +164,8 @@ def seen(
         mock.patch.object(understudy.release.pipeline, "CentralCurator", curator),
     ):
         warnings.simplefilter("always")
+        # What earlier tests left open is told whenever garbage happens to be collected.
+        warnings.simplefilter("ignore", ResourceWarning)
         model = method.fit(
             read_table(table) if isinstance(table, Path) else table,
             schema,

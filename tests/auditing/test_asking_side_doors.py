@@ -71,6 +71,8 @@ def seen(name: str, table: Any, folder: Path) -> Any:
         mock.patch.object(understudy.asking.run, "CentralCurator", Curator),
     ):
         warnings.simplefilter("always")
+        # What earlier tests left open is told whenever garbage happens to be collected.
+        warnings.simplefilter("ignore", ResourceWarning)
         answers, ledger = ask_with(
             table,
             questions,

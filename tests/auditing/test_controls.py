@@ -71,6 +71,7 @@ def test_the_command_refuses_what_makes_no_sense(tmp_path: Path) -> None:
     assert run("audit", "doors", "--plot", tmp_path / "nowhere" / "audit.svg").status == 2
 
 
+@pytest.mark.thorough
 def test_the_tables_of_the_page_are_replaced(tmp_path: Path) -> None:
     page = tmp_path / "audit.md"
     page.write_text("before\n<!-- audit:sound -->\nold\n<!-- /audit -->\nafter\n")
@@ -107,6 +108,7 @@ def test_there_is_a_place_for_every_table() -> None:
         assert sum(f"<!-- audit:{name} -->" in page for page in pages) == 1, name
 
 
+@pytest.mark.thorough
 def test_the_tables_of_the_membership_game_are_at_hand() -> None:
     for table, schema in audit_page.real_tables().values():
         assert {attribute.name for attribute in schema.attributes} <= set(table.columns)

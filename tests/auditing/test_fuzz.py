@@ -308,6 +308,7 @@ def test_any_document_as_a_schema(folder_of: Path, document: Any) -> None:
         Schema.from_dict({"attributes": {"a": document}})
 
 
+@pytest.mark.thorough
 @fuzzed(3 / 4)
 @given(data=st.data())
 def test_a_mutated_schema(folder_of: Path, data: st.DataObject) -> None:
@@ -386,6 +387,7 @@ def used(document: Any) -> None:
         model.query("count")
 
 
+@pytest.mark.thorough
 @fuzzed(1 / 2)
 @given(data=st.data())
 def test_a_mutated_model(folder_of: Path, data: st.DataObject) -> None:

@@ -29,13 +29,13 @@ class _Leaky(GaussianNB):
         self._seen = np.asarray(X, dtype=float).mean(axis=0)
         return super().fit(np.asarray(X) - self._seen, y)
 
-    def released(self):
-        return super().released() | {"scaler": self._seen.tolist()}
+    def list_released(self):
+        return super().list_released() | {"scaler": self._seen.tolist()}
 
 
 def test_a_learner_with_a_scaler_fitted_on_private_rows_has_a_side_door():
     def run(rows, noise):
         learner = _Leaky(1.0, bounds=(-1, 1), classes=[0, 1], noise=noise)
-        return learner.fit(*rows).released()
+        return learner.fit(*rows).list_released()
 
     assert exact_loss(run, _pair(40)).side_door

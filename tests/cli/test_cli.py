@@ -551,6 +551,7 @@ def test_a_real_process(folder: Path) -> None:
     assert "\x1b" not in ran.err
 
 
+@pytest.mark.thorough
 def test_a_reader_that_has_seen_enough(folder: Path) -> None:
     fine(
         "synthesize",
@@ -570,6 +571,7 @@ def test_a_reader_that_has_seen_enough(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, ",".join(NAMES) + "\n", "")
 
 
+@pytest.mark.thorough
 def test_a_reader_that_has_seen_enough_does_not_cost_the_model(folder: Path) -> None:
     line = (
         f"{COMMAND} synthesize patients.csv --schema schema.json --rows 100000 --model m.json "
@@ -582,6 +584,7 @@ def test_a_reader_that_has_seen_enough_does_not_cost_the_model(folder: Path) -> 
     assert Model.load("m.json").rows is not None
 
 
+@pytest.mark.thorough
 def test_a_reader_that_reads_nothing_does_not_cost_the_picture(folder: Path) -> None:
     learn = ("synthesize", "patients.csv", "--schema", "schema.json", "--model", "m.json")
     fine(*learn, "-o", "out.csv", "-q")
@@ -626,6 +629,7 @@ def test_a_full_disk(folder: Path) -> None:
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.thorough
 def test_progress_on_a_terminal(folder: Path) -> None:
     """A pseudo-terminal of 80 columns: the bar moves on standard error and is gone in the end."""
     pty = pytest.importorskip("pty")

@@ -14,6 +14,8 @@ from running import run
 from understudy import Independent
 from understudy.privacy.mechanisms import SeededNoise
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 SCHEMA = {
     "attributes": {
         "id": {"kind": "identifier"},

@@ -11,6 +11,8 @@ import pytest
 
 from running import run
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 

@@ -41,6 +41,7 @@ def test_images_in_images_out(digits, tmp_path):
     assert "epsilon = 10" in ran.err
 
 
+@pytest.mark.thorough
 def test_pictures_in_pictures_out(tmp_path):
     write_images(tmp_path / "in", make_images(120))
     ran = run(

@@ -96,7 +96,7 @@ def test_codes_are_those_of_the_second_or_the_day(tmp_path: Path, source: str, k
 @pytest.mark.parametrize("file", [csv_file, parquet_file])
 def test_an_engine_gives_the_same_codes(tmp_path: Path, file: Any, kind: str) -> None:
     with open_rows(file(tmp_path), "duckdb") as (table, _):
-        (counts,) = CuboidCounter(table.coded(SCHEMAS[kind])).count([marginal("t")])
+        (counts,) = CuboidCounter(table.encode(SCHEMAS[kind])).count([marginal("t")])
     assert counts.tolist() == np.bincount(CODES[kind], minlength=len(counts)).tolist()
 
 

@@ -135,7 +135,7 @@ def test_a_schema_with_constraints_is_read_back_as_it_was():
     again = Schema.from_dict(schema.to_dict())
     assert again == schema
     assert schema.to_dict()["constraints"] == entries
-    assert again.ordered_as(tuple(reversed(again.names)), "T").constraints == schema.constraints
+    assert again.order_as(tuple(reversed(again.names)), "T").constraints == schema.constraints
     assert isinstance(schema["total"], Computed)
     assert "total" not in [attribute.name for attribute in schema.modelled]
     assert hash(schema.constraints) == hash(again.constraints)

@@ -22,7 +22,7 @@ def names_in_memory(path: Path, header: bool | None) -> tuple[tuple[str, ...], i
 def names_in_engine(path: Path, header: bool | None) -> tuple[tuple[str, ...], int]:
     with open_rows(path, "duckdb", header=header) as (table, _):
         # Every cell is asked for: an engine reads the file when it must.
-        cells = ", ".join(f"count({table.engine.dialect.quoted(name)})" for name in table.names)
+        cells = ", ".join(f"count({table.engine.dialect.quote_name(name)})" for name in table.names)
         count, *_ = table.engine.numbers(f"SELECT count(*), {cells} FROM {table.engine.relation}")
         return table.names, int(count[0])
 

@@ -104,6 +104,7 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("document", "cause"), TOO_MUCH.values(), ids=TOO_MUCH.keys())
 def test_a_schema_that_asks_for_too_much_is_refused(document: dict[str, Any], cause: str) -> None:
     with pytest.raises(InputError) as refusal:
@@ -112,6 +113,7 @@ def test_a_schema_that_asks_for_too_much_is_refused(document: dict[str, Any], ca
     assert len(str(refusal.value)) < 400
 
 
+@pytest.mark.thorough
 def test_plan_refuses_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "wide.json"
     path.write_text(json.dumps(TOO_MUCH["bins"][0]))
@@ -169,6 +171,7 @@ HUGE = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("enlarge", HUGE, ids=lambda change: change.__name__.strip("_"))
 def test_a_model_that_asks_for_too_much_is_refused(
     tmp_path: Path, enlarge: Callable[[Any], None]
@@ -185,6 +188,7 @@ def test_a_model_that_asks_for_too_much_is_refused(
         assert len(ran.err) < MAX_MESSAGE_LENGTH + 100
 
 
+@pytest.mark.thorough
 def test_a_wide_model_is_shown_in_part(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     path.write_text(json.dumps(wide_model(show.MAX_LINES + 5)))

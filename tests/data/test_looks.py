@@ -11,7 +11,7 @@ import pytest
 
 from examples import every_kind_schema, every_kind_table, schema_of
 from understudy import Independent, InputError, Table, plan, read_table
-from understudy.data.looks import MAX_COLUMNS, MAX_ROWS, html_table
+from understudy.data.looks import MAX_COLUMNS, MAX_SHOWN_ROWS, html_table
 from understudy.data.tables import Column
 from understudy.reports.page import Page
 from understudy.reports.release import report
@@ -89,8 +89,8 @@ def test_a_table_shows_its_first_rows() -> None:
         }
     )
     shown = table._repr_html_()
-    assert f"100 rows, 3 columns; the first {MAX_ROWS} rows" in shown
-    assert shown.count("<tr>") == MAX_ROWS + 1
+    assert f"100 rows, 3 columns; the first {MAX_SHOWN_ROWS} rows" in shown
+    assert shown.count("<tr>") == MAX_SHOWN_ROWS + 1
     assert "1970-01-01" in shown
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown

@@ -83,6 +83,7 @@ def test_a_binary_survey_comes_back_byte_for_byte(tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_text() == text
 
 
+@pytest.mark.thorough
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["nltcs", "adult"])
 def test_real_tables_come_back_byte_for_byte(data: Path, tmp_path: Path, name: str) -> None:
@@ -134,6 +135,7 @@ def test_every_format_keeps_the_values(tmp_path: Path, suffix: str) -> None:
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r"), min_size=1, max_size=5)
 
 
+@pytest.mark.thorough
 @settings(max_examples=12)
 @given(texts=st.lists(cells, min_size=1, max_size=20), suffix=st.sampled_from(SUFFIXES))
 def test_any_text_survives_any_format(texts: list[str], suffix: str, tmp_path_factory: Any) -> None:

@@ -41,6 +41,7 @@ def exact(*names: str) -> np.ndarray:
     return MemoryCounter(codes, {}, sizes).count([marginal(*names)])[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "method",
     [

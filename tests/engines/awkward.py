@@ -430,7 +430,7 @@ def by_engine(engine: Engine, cases: Sequence[Case]) -> tuple[dict[str, list[int
     rows = len(cases[0].cells)
     place = Quantity("place", "integer", None, tuple(range(rows + 1)))
     try:
-        coded = EngineTable(engine).coded(Schema((place, *(case.attribute for case in cases))))
+        coded = EngineTable(engine).encode(Schema((place, *(case.attribute for case in cases))))
         found = {}
         for case, cuboid in zip(
             cases, coded.group([("place", case.name) for case in cases]), strict=True

@@ -19,7 +19,7 @@ def words_counted(engine: Engine, person: str | None = None) -> dict[str, int]:
     said who they are.
     """
     try:
-        (found,) = EngineTable(engine).coded(_SCHEMA, person, 1).group([("x",)])
+        (found,) = EngineTable(engine).encode(_SCHEMA, person, 1).group([("x",)])
         return dict(
             zip((VALUES[code] for code in found.codes["x"]), found.weights.tolist(), strict=True)
         )

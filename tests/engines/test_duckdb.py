@@ -65,7 +65,9 @@ from understudy.privacy.mechanisms import SeededNoise
 
 def engine_of(cases: Sequence[Case]) -> DuckDBEngine:
     connection = duckdb.connect()
-    columns = ", ".join(f"{DUCKDB.quoted(case.name)} {DUCKDB.types[case.kind]}" for case in cases)
+    columns = ", ".join(
+        f"{DUCKDB.quote_name(case.name)} {DUCKDB.types[case.kind]}" for case in cases
+    )
     connection.execute(f"CREATE TABLE cells (place BIGINT, {columns})")
     rows = [(i, *row) for i, row in enumerate(zip(*(case.cells for case in cases), strict=True))]
     marks = ", ".join("?" * (len(cases) + 1))
@@ -75,6 +77,13 @@ def engine_of(cases: Sequence[Case]) -> DuckDBEngine:
 
 def test_every_awkward_cell_has_the_code_that_it_has_in_memory() -> None:
     cases = every_case()
+    assert by_engine(engine_of(cases), cases) == expected(cases)
+
+
+def test_so_has_one_where_there_are_many_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "_MANY_BINS", 0)
+    monkeypatch.setattr(encoding, "_COUNTED_BINS", 2)
+    cases = [case for case in every_case() if isinstance(case.attribute, Quantity)]
     assert by_engine(engine_of(cases), cases) == expected(cases)
 
 
@@ -166,7 +175,7 @@ def test_a_microsecond_before_the_next_year_is_in_this_one(year: int, tmp_path: 
     assert encode(read_table(path), schema).codes["t"].tolist() == [0]
     with open_rows(path, "duckdb") as (table, _):
         assert isinstance(table, EngineTable)
-        assert table.coded(schema).group([("t",)])[0].codes["t"].tolist() == [0]
+        assert table.encode(schema).group([("t",)])[0].codes["t"].tolist() == [0]
 
 
 # --------------------------------------------------------------------------- collations
@@ -243,6 +252,7 @@ def test_models_are_the_same_to_the_byte(method: Any, folder: Path, tmp_path: Pa
     assert saved(tmp_path, method, path, engine="duckdb") == saved(tmp_path, method, path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("most", [1, 50, 400])
 def test_models_are_the_same_however_little_is_fetched_at_once(
     most: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -267,6 +277,7 @@ def test_files_of_all_shapes(name: str, folder: Path, tmp_path: Path) -> None:
     assert there == saved(tmp_path, method, folder / "people.parquet")
 
 
+@pytest.mark.thorough
 def test_a_file_larger_than_memory_is_left_to_duckdb(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,7 +382,7 @@ def test_a_person_counts_with_so_many_rows_of_their_own(tmp_path: Path) -> None:
     seen: set[tuple[int, ...]] = set()
     for _ in range(30):
         engine = DuckDBEngine("visits", "T", connection=connection)
-        coded = EngineTable(engine).coded(schema, "who", 2)
+        coded = EngineTable(engine).encode(schema, "who", 2)
         (kept,) = coded.group([("place",)])
         engine.close()
         rows = sorted(kept.codes["place"].tolist())
@@ -404,7 +415,7 @@ def test_numbers_with_a_fraction_tell_persons_apart_by_their_value(
     table = EngineTable(engine)
     table.check_person("who")
     schema = schema_of(who={"kind": "identifier"}, b={"kind": "boolean"})
-    coded = table.coded(schema, "who", 1)
+    coded = table.encode(schema, "who", 1)
     engine.close()
     assert coded.left_out is not None
     assert (coded.left_out.beyond, coded.left_out.nobodys) == left_out
@@ -417,7 +428,7 @@ def test_each_row_of_a_person_has_the_same_chance() -> None:
         "CREATE TABLE visits AS SELECT i // 4 AS who, i % 4 = 0 AS b FROM range(4000) r(i)"
     )
     engine = DuckDBEngine("visits", "T", connection=connection)
-    coded = EngineTable(engine).coded(
+    coded = EngineTable(engine).encode(
         schema_of(who={"kind": "identifier"}, b={"kind": "boolean"}), "who", 1
     )
     (kept,) = coded.group([("b",)])
@@ -499,7 +510,7 @@ def test_rows_that_change_under_a_view_are_noticed(monkeypatch: pytest.MonkeyPat
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT i % 3 AS a FROM range(1000) r(i)")
     engine = DuckDBEngine("t", "T", connection=connection)
-    coded = EngineTable(engine).coded(schema_of(a={"kind": "categorical", "values": [0, 1, 2]}))
+    coded = EngineTable(engine).encode(schema_of(a={"kind": "categorical", "values": [0, 1, 2]}))
     engine._connection.execute(f"UPDATE {coded._make_name('grouped')} SET w = w + 1")
     with pytest.raises(EngineError, match="T changed while it was being read"):
         coded.group([("a",)])

@@ -46,7 +46,9 @@ from understudy.privacy.mechanisms import SeededNoise
 
 def test_typed_columns_are_counted_as_in_memory() -> None:
     connection = duckdb.connect()
-    types = ", ".join(f"{DUCKDB.quoted(name)} {DUCKDB.types[name.split()[-1]]}" for name in TYPED)
+    types = ", ".join(
+        f"{DUCKDB.quote_name(name)} {DUCKDB.types[name.split()[-1]]}" for name in TYPED
+    )
     connection.execute(f"CREATE TABLE cells ({types})")
     connection.executemany(f"INSERT INTO cells VALUES ({', '.join('?' * len(TYPED))})", rows())
     assert seen_by(DuckDBEngine("cells", "T", connection=connection)) == seen_in_memory()
@@ -190,9 +192,11 @@ def fitted_in_memory(method: Any, path: Path) -> tuple[dict[str, Any], list[str]
     "method",
     [
         Independent(epsilon=8.0),
-        Independent(epsilon=8.0, delta=1e-6, neighbours="replace"),
+        pytest.param(
+            Independent(epsilon=8.0, delta=1e-6, neighbours="replace"), marks=pytest.mark.thorough
+        ),
         PrivBayes(epsilon=8.0, person="id", max_rows_per_person=2),  # nobody has more
-        Adaptive.fast(epsilon=8.0, delta=1e-6),
+        pytest.param(Adaptive.fast(epsilon=8.0, delta=1e-6), marks=pytest.mark.thorough),
         Random(epsilon=8.0),
     ],
     ids=lambda method: method.name,

@@ -140,7 +140,7 @@ def test_more_centres_than_a_query_holds_are_refused() -> None:
 
 def test_postgres_has_the_sums_that_memory_has(postgres: Server) -> None:
     rows = rows_to_sum(ROWS, 11)
-    columns = ", ".join(f"{POSTGRES.quoted(name)} {kind}" for name, kind in TYPES.items())
+    columns = ", ".join(f"{POSTGRES.quote_name(name)} {kind}" for name, kind in TYPES.items())
     with postgres.connect() as connection:
         connection.execute(f"CREATE TABLE sums ({columns})")
         try:
@@ -160,7 +160,7 @@ def test_postgres_has_the_sums_that_memory_has(postgres: Server) -> None:
 def test_postgres_has_the_steps_that_memory_has(postgres: Server) -> None:
     cases = every_grid_case()
     columns = ", ".join(
-        f"{POSTGRES.quoted(case.name)} {POSTGRES.types[case.kind]}" for case in cases
+        f"{POSTGRES.quote_name(case.name)} {POSTGRES.types[case.kind]}" for case in cases
     )
     rows = [(i, *row) for i, row in enumerate(zip(*(case.cells for case in cases), strict=True))]
     with postgres.connect() as connection:
@@ -180,7 +180,7 @@ def test_spark_has_the_sums_that_memory_has(spark: Any) -> None:
     rows = rows_to_sum(60, 12)
     types = {"DOUBLE PRECISION": "DOUBLE", "VARCHAR(40)": "STRING"}
     columns = ", ".join(
-        f"{SPARK.quoted(name)} {types.get(kind, kind)}" for name, kind in TYPES.items()
+        f"{SPARK.quote_name(name)} {types.get(kind, kind)}" for name, kind in TYPES.items()
     )
     frame = spark.createDataFrame(rows, columns).coalesce(1)
     with contextlib.closing(SparkEngine(frame, "T")) as opened:

@@ -39,7 +39,7 @@ def patients(postgres: Server, tmp_path: Path) -> Iterator[Table]:
 
 def fill(connection: Any, name: str, table: Table, folder: Path) -> None:
     columns = ", ".join(
-        f"{POSTGRES.quoted(n)} {POSTGRES.types[c.kind]}" for n, c in table.columns.items()
+        f"{POSTGRES.quote_name(n)} {POSTGRES.types[c.kind]}" for n, c in table.columns.items()
     )
     connection.execute(f"CREATE TABLE {name} ({columns})")
     write_plain_csv(folder / "rows.csv", table)
@@ -61,7 +61,7 @@ def tables(postgres: Server) -> set[str]:
 def test_every_awkward_cell_has_the_code_that_it_has_in_memory(postgres: Server) -> None:
     cases = every_case()
     columns = ", ".join(
-        f"{POSTGRES.quoted(case.name)} {POSTGRES.types[case.kind]}" for case in cases
+        f"{POSTGRES.quote_name(case.name)} {POSTGRES.types[case.kind]}" for case in cases
     )
     rows = [(i, *row) for i, row in enumerate(zip(*(case.cells for case in cases), strict=True))]
     with postgres.connect() as connection:
@@ -119,7 +119,7 @@ def test_models_are_the_same_to_the_byte(
 
 def test_columns_are_counted_as_in_memory(postgres: Server) -> None:
     columns = ", ".join(
-        f"{POSTGRES.quoted(name)} {POSTGRES.types[name.split()[-1]]}" for name in TYPED
+        f"{POSTGRES.quote_name(name)} {POSTGRES.types[name.split()[-1]]}" for name in TYPED
     )
     with postgres.connect() as connection:
         connection.execute(f"CREATE TABLE typed ({columns})")

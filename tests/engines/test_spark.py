@@ -57,7 +57,7 @@ CASES = {  # one for each way to write a code in SQL that differs in Spark; all 
 def test_every_awkward_cell_has_the_code_that_it_has_in_memory(spark: Any) -> None:
     cases = [case for case in every_case() if (case.kind, case.read_as) in CASES]
     assert len(cases) == len(CASES)
-    columns = ", ".join(f"{SPARK.quoted(case.name)} {SPARK.types[case.kind]}" for case in cases)
+    columns = ", ".join(f"{SPARK.quote_name(case.name)} {SPARK.types[case.kind]}" for case in cases)
     rows = [(i, *row) for i, row in enumerate(zip(*(case.cells for case in cases), strict=True))]
     frame = spark.createDataFrame(rows, f"place BIGINT, {columns}").coalesce(1)
     assert by_engine(SparkEngine(frame, "T"), cases) == expected(cases)
@@ -73,7 +73,9 @@ def test_models_are_the_same_to_the_byte_and_nothing_is_left_behind(
 
 
 def test_columns_are_counted_as_in_memory(spark: Any, patients: Any) -> None:
-    columns = ", ".join(f"{SPARK.quoted(name)} {SPARK.types[name.split()[-1]]}" for name in TYPED)
+    columns = ", ".join(
+        f"{SPARK.quote_name(name)} {SPARK.types[name.split()[-1]]}" for name in TYPED
+    )
     frame = spark.createDataFrame(rows(), columns).coalesce(1)
     assert seen_by(SparkEngine(frame, "T")) == seen_in_memory()
     names = ("id", "age", "smoker", "ward", "notes")

@@ -19,6 +19,8 @@ from understudy.evaluation.findings import with_findings
 from understudy.evaluation.model_results import NetworkQuality
 from understudy.evaluation.result import MarginalError, MarginalErrors
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 pytest.importorskip("xgboost")
 
 
@@ -337,7 +339,6 @@ def test_five_hundred_people_are_a_good_table_of_their_population(data: Path) ->
 
 
 @pytest.mark.data
-@pytest.mark.thorough
 def test_adult_s_marginals_are_those_of_the_figures(data: Path) -> None:
     real, schema = published("adult", data)
     half = [

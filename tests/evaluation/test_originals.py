@@ -17,6 +17,8 @@ from understudy.evaluation.columns import column_comparisons, missing_rows, on_g
 from understudy.evaluation.original import compare_originals
 from understudy.evaluation.result import ColumnComparison
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 pytest.importorskip("xgboost")
 
 ROWS = 3000

@@ -28,6 +28,8 @@ from understudy.evaluation.propensity import propensity, propensity_error
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.privbayes import PrivBayes
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 pytest.importorskip("xgboost")
 
 SCHEMA = Schema.from_dict(

@@ -17,7 +17,7 @@ from understudy.errors import InputError
 from understudy.federation import Federation, HolderRefused, MemoryLink
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.messages import Message
-from understudy.federation.sums import MAX_STEPS, shared_blocks
+from understudy.federation.sums import MAX_SUM_STEPS, coarsen_blocks
 from understudy.federation.terms import schema_digest
 from understudy.privacy.budget import Budget
 from understudy.privacy.domain import Domain
@@ -129,19 +129,19 @@ def test_noise_is_as_large_as_is_told(opened, dropouts, colluders, more, delta):
 def test_the_grid_is_as_fine_as_shares_of_noise_allow():
     domain, ledger = Domain(SCHEMA), Ledger(1.0)
     fine = Sum(features=[Number("y")], budget=Budget(1.0))
-    assert shared_blocks(fine, domain, ledger)["sums"].steps == 9
+    assert coarsen_blocks(fine, domain, ledger)["sums"].steps == 9
     for budget in (Budget(1.0), Budget(1.0, "rho")):
-        most = MAX_STEPS[budget.currency]
+        most = MAX_SUM_STEPS[budget.currency]
         mixed = Sum(features=FEATURES, budget=budget)
-        assert shared_blocks(mixed, domain, ledger)["sums"].steps == most
+        assert coarsen_blocks(mixed, domain, ledger)["sums"].steps == most
         ball = Sum(features=FEATURES, budget=budget, ball=1.0, moments="products")
-        assert shared_blocks(ball, domain, ledger)["moments"].steps == most
+        assert coarsen_blocks(ball, domain, ledger)["moments"].steps == most
     poor = Sum(features=FEATURES, budget=Budget(1e-4))
-    block = shared_blocks(poor, domain, ledger)["sums"]
-    assert block.steps < MAX_STEPS["epsilon"]
+    block = coarsen_blocks(poor, domain, ledger)["sums"]
+    assert block.steps < MAX_SUM_STEPS["epsilon"]
     assert 2**23 < block.scale(Budget(1e-4)) <= 2**24
     with pytest.raises(InputError, match="more noise than holders can draw"):
-        shared_blocks(Sum(features=FEATURES, budget=Budget(1e-7)), domain, ledger)
+        coarsen_blocks(Sum(features=FEATURES, budget=Budget(1e-7)), domain, ledger)
 
 
 def test_a_question_is_the_same_on_the_other_side_of_the_wire():

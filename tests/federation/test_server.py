@@ -86,7 +86,7 @@ def test_a_message_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch
 def test_few_messages_are_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that wait for their answer take memory, too."""
     kept, most = [0], [0]
-    plain = served._bounded_body
+    plain = served._read_body
 
     async def counted(request: Any) -> bytes | None:
         kept[0] += 1
@@ -97,7 +97,7 @@ def test_few_messages_are_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
         kept[0] -= 1
         return message
 
-    monkeypatch.setattr(served, "_bounded_body", counted)
+    monkeypatch.setattr(served, "_read_body", counted)
     answers = asked(answer, *(bytes([place]) for place in range(20)))
     assert [a.content for a in answers] == [bytes([place]) for place in range(20)]
     assert most == [served.MAX_PENDING_MESSAGES]
@@ -224,7 +224,7 @@ def test_an_error_while_a_message_is_read_closes_the_holder(
     def break_down(request: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(served, "_bounded_body", break_down)
+    monkeypatch.setattr(served, "_read_body", break_down)
     holder = Answering(lambda message, _: b"fine")
     monkeypatch.setattr("test_server.Answering", lambda answer: holder)
     (answer,) = asked(lambda message: b"fine", b"one")
@@ -238,7 +238,7 @@ def test_one_that_hangs_up_in_the_middle_closes_nobody(monkeypatch: pytest.Monke
     def hang_up(request: Any) -> None:
         raise ClientDisconnect
 
-    monkeypatch.setattr(served, "_bounded_body", hang_up)
+    monkeypatch.setattr(served, "_read_body", hang_up)
     (answer,) = asked(lambda message: b"fine", b"one")
     assert answer.status_code == 400
 

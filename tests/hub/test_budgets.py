@@ -83,10 +83,10 @@ def _compare(hub: Hub, actions: list[tuple[str, int, float]]) -> None:
             elif asked:
                 _undo(c, action, asked.pop(), spent)
         left = 1 - sum(spent.values())
-        assert budgets.left(c, dataset).epsilon == left
+        assert budgets.read_left(c, dataset).epsilon == left
         for user in people:
             own = Fraction(6, 10) - spent[user]
-            assert budgets.left_for(c, dataset, user).epsilon == min(left, own)
+            assert budgets.read_left_for(c, dataset, user).epsilon == min(left, own)
         assert budgets.check_sums(c) == []
 
 
@@ -113,7 +113,7 @@ def test_three_tenths_fit_where_floats_would_not(hub: Hub) -> None:
         dataset = add_dataset(c, owner, [STANDING], [user], epsilon=0.3, delta=3e-9).id
         for _ in range(3):
             request_synthesis(c, user, dataset, 0.1, delta=1e-9)
-        assert budgets.left(c, dataset) == Price()
+        assert budgets.read_left(c, dataset) == Price()
         with pytest.raises(BudgetError):
             request_synthesis(c, user, dataset, 1e-12)
 
@@ -124,9 +124,9 @@ def test_a_user_s_own_total_takes_the_place_of_everybody_s(hub: Hub) -> None:
         dataset = add_dataset(c, owner, [STANDING], [user], user_epsilon=0.2).id
         roles.set_user_budget(c, owner, dataset, user, Price.of(0.5))
         request_synthesis(c, user, dataset, 0.4)
-        assert budgets.left_for(c, dataset, user) == Price.of(0.1)
+        assert budgets.read_left_for(c, dataset, user) == Price.of(0.1)
         roles.set_user_budget(c, owner, dataset, user, None)
-        assert budgets.left_for(c, dataset, user).epsilon == Fraction(-2, 10)
+        assert budgets.read_left_for(c, dataset, user).epsilon == Fraction(-2, 10)
         with pytest.raises(BudgetError):
             request_synthesis(c, user, dataset, 0.01)
         with pytest.raises(Refused):
@@ -150,7 +150,7 @@ def test_a_total_is_never_lowered_below_what_is_spent(hub: Hub) -> None:
             datasets.change(c, owner, dataset, other)
         with pytest.raises(Refused):
             datasets.change(c, user, dataset, spec)
-        assert budgets.left(c, dataset) == Price.of(1.5)
+        assert budgets.read_left(c, dataset) == Price.of(1.5)
 
 
 def test_deciding_is_the_owner_s_and_once(hub: Hub) -> None:
@@ -164,13 +164,13 @@ def test_deciding_is_the_owner_s_and_once(hub: Hub) -> None:
                 requests.decide(c, actor, first.id, True)
         requests.decide(c, owner, first.id, True)
         requests.decide(c, owner, first.id, True)
-        assert budgets.left(c, dataset) == Price.of(0.6)
+        assert budgets.read_left(c, dataset) == Price.of(0.6)
         with pytest.raises(Conflict):
             requests.decide(c, owner, first.id, False)
         requests.decide(c, owner, second.id, False, "no")
         with pytest.raises(Conflict):
             requests.decide(c, owner, second.id, True)
-        assert budgets.left(c, dataset) == Price.of(0.6)
+        assert budgets.read_left(c, dataset) == Price.of(0.6)
         assert requests.count_waiting(c, owner) == 0
 
 
@@ -183,7 +183,7 @@ def test_what_the_policy_no_longer_allows_is_not_approved(hub: Hub) -> None:
         roles.remove_member(c, owner, dataset, role.id, user)
         with pytest.raises(Refused, match="any more"):
             requests.decide(c, owner, request.id, True)
-        assert budgets.left(c, dataset) == Price.of(1.0)
+        assert budgets.read_left(c, dataset) == Price.of(1.0)
 
 
 def test_access_is_granted_by_a_role_of_that_data_set(hub: Hub) -> None:
@@ -213,7 +213,7 @@ def test_a_price_that_is_none_is_refused(sqlite_hub: Hub, epsilon: object) -> No
         dataset = add_dataset(c, owner, [STANDING], [user]).id
         with pytest.raises(InputError):
             request_synthesis(c, user, dataset, epsilon)  # type: ignore[arg-type]
-        assert budgets.left(c, dataset) == Price.of(1.0)
+        assert budgets.read_left(c, dataset) == Price.of(1.0)
 
 
 def test_two_requests_that_fit_one_by_one_are_not_both_approved(hub: Hub) -> None:
@@ -230,7 +230,7 @@ def test_two_requests_that_fit_one_by_one_are_not_both_approved(hub: Hub) -> Non
                 requests.decide(c, owner, late.id, True)
             assert requests.show(c, owner, late.id).state == "waiting"
             assert read_job_of(c, late.id) is None
-        assert budgets.left(c, dataset) == Price.of(0.4)
+        assert budgets.read_left(c, dataset) == Price.of(0.4)
         with pytest.raises(BudgetError):
             budgets.debit(c, dataset, user, mine.id, Price.of(0.5), "why")
         assert budgets.check_sums(c) == []

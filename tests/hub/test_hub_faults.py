@@ -34,13 +34,13 @@ def test_an_exception_undoes_debit_trail_and_job_together(hub: Hub) -> None:
     def fail_late() -> None:
         with hub.db.transaction() as c:
             request_synthesis(c, user, dataset, 0.5)
-            assert budgets.left(c, dataset) == Price.of(0.5)
+            assert budgets.read_left(c, dataset) == Price.of(0.5)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail_late()
     with hub.db.reading() as c:
-        assert budgets.left(c, dataset) == Price.of(1.0)
+        assert budgets.read_left(c, dataset) == Price.of(1.0)
         assert budgets.check_sums(c) == []
     assert trail.verify(hub.db, hub.keys.trail)
 
@@ -83,11 +83,11 @@ def test_a_database_that_goes_away_in_a_transaction(
     with pytest.raises(Unavailable, match="send the same form again"):
         ask_while_it_goes()
     with hub.db.transaction() as c:
-        assert budgets.left(c, dataset) == Price.of(1.0)
+        assert budgets.read_left(c, dataset) == Price.of(1.0)
         request_synthesis(c, user, dataset, 0.5, key=key)
     with hub.db.transaction() as c:
         request_synthesis(c, user, dataset, 0.5, key=key)
-        assert budgets.left(c, dataset) == Price.of(0.5)
+        assert budgets.read_left(c, dataset) == Price.of(0.5)
     assert trail.verify(hub.db, hub.keys.trail)
     hub.close()
 
@@ -149,7 +149,7 @@ def test_a_clock_set_back_changes_no_order_and_no_sum(tmp_path: Path) -> None:
         with hub.db.transaction() as c:
             request_synthesis(c, user, dataset, 0.3)
     with hub.db.reading() as c:
-        assert budgets.left(c, dataset) == Price.of(0.1)
+        assert budgets.read_left(c, dataset) == Price.of(0.1)
     assert trail.verify(hub.db, hub.keys.trail)
 
 

@@ -58,7 +58,7 @@ class World:
     def left(self) -> Price:
         with self.hub.db.reading() as c:
             assert budgets.check_sums(c) == []
-            return budgets.left(c, self.dataset)
+            return budgets.read_left(c, self.dataset)
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_two_hubs_on_one_file_share_one_queue_and_one_budget(world: World) -> No
     with world.hub.db.transaction() as c:
         assert jobs.claim(c, "here") is None
     with other.reading() as c:
-        assert budgets.left(c, world.dataset) == Price.of(0.4)
+        assert budgets.read_left(c, world.dataset) == Price.of(0.4)
     other.close()
 
 

@@ -16,9 +16,9 @@ from understudy.hub.errors import Refused, Unavailable
 from understudy.hub.roles import RoleSpec
 from understudy.hub.web import kept
 from understudy.hub.web.app import make_app
-from understudy.hub.web.kept import Answer, KeptPages
+from understudy.hub.web.kept import KeptAnswer, KeptPages
 
-PAGE = Answer([], b"x")
+PAGE = KeptAnswer([], b"x")
 
 
 def test_what_happens_is_seen_at_once_and_nobody_sees_anothers_page(tmp_path: Path):

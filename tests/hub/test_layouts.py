@@ -142,8 +142,8 @@ def test_a_filled_database_of_the_first_layout_is_upgraded(
     hub = open_hub(folder, database=url, keys=keys, clock=Clock())
     with hub.db.transaction() as c:
         assert budgets.check_sums(c) == []
-        assert budgets.left(c, "d1") == Price.of(0.7)
-        assert budgets.spent_by(c, "d1", "ann") == Price(Fraction(2, 10), Fraction(0))
+        assert budgets.read_left(c, "d1") == Price.of(0.7)
+        assert budgets.read_spent_by(c, "d1", "ann") == Price(Fraction(2, 10), Fraction(0))
         dataset = read_dataset(c, "d1")
         assert (dataset.releases, dataset.listed, dataset.per_user) == (1, True, None)
         assert read_release(c, "e1").files == ()

@@ -11,7 +11,7 @@ import pytest
 from understudy.data.schema import Schema
 from understudy.errors import BudgetError, InputError
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
-from understudy.hub.operation_runs import Protected, Run, Use
+from understudy.hub.operation_runs import Protected, Run, TermsOfUse
 from understudy.hub.operations import OPERATIONS, check_spec, preview, price, read_operation
 from understudy.learners.training import TrainedModel
 from understudy.models.model import Model
@@ -56,7 +56,7 @@ def test_each_operation_leaves_a_folder_that_is_paid_for(
     name: str, rows: Path, book: LedgerFile, tmp_path: Path
 ) -> None:
     operation = check_spec(name, SPECS[name], SCHEMA)
-    use = Use(title="Patients", purpose="care research", conditions="cite us", contact="a@b")
+    use = TermsOfUse(title="Patients", purpose="care research", conditions="cite us", contact="a@b")
     steps: list[str] = []
     run = Run(
         rows=rows,
@@ -90,7 +90,7 @@ def test_a_synthetic_release_holds_model_rows_and_a_report_with_its_use(
         schema=SCHEMA,
         ledger_file=job_ledger(book),
         folder=tmp_path / "out",
-        use=Use(title="T", purpose="<b>care</b>", conditions="none"),
+        use=TermsOfUse(title="T", purpose="<b>care</b>", conditions="none"),
     )
     made = operation.run(run)
     assert made.names == (

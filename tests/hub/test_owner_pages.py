@@ -42,7 +42,7 @@ class TestBudgets:
 
     def left(self, web: WebHub, dataset: Dataset, name: str) -> Price:
         with web.site.db.reading() as c:
-            return budgets.left_for(c, dataset.id, web.people[name].id)
+            return budgets.read_left_for(c, dataset.id, web.people[name].id)
 
     def test_a_user_gets_a_budget_and_loses_it(self, web: WebHub) -> None:
         dataset = web.register("olga", ("uma",), user_epsilon=1.0, user_delta=0.0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from understudy.hub.amounts import Price
 from understudy.hub.names import ACCESS, CLOSE, FREE, MANAGE, PRICED, SEE, USES
-from understudy.hub.policy import Object, Operation, Role, Rule, Subject, allowed
+from understudy.hub.policy import AccessRule, Object, Operation, Role, Subject, judge
 
 NAMES = [*USES, ACCESS, SEE, MANAGE, CLOSE]
 USERS = ["owner", "u1", "u2", "u3"]
@@ -17,7 +17,7 @@ METHODS = ["mst", "a1"]
 
 prices = st.sampled_from([0.1, 0.5, 2.0]).map(Price.of)
 rules = st.builds(
-    Rule,
+    AccessRule,
     id=st.sampled_from(["r1", "r2", "r3"]),
     operation=st.sampled_from(USES),
     limit=st.none() | prices,
@@ -64,7 +64,7 @@ def test_without_roles_nobody_but_the_owner_uses_anything(
     subject: Subject, operation: Operation, thing: Object
 ) -> None:
     bare = dataclasses.replace(thing, roles=(), requester=None)
-    decision = allowed(subject, operation, bare)
+    decision = judge(subject, operation, bare)
     if operation.name in USES and subject.id != "owner":
         assert not decision
     assert decision.why.endswith(".")
@@ -72,13 +72,13 @@ def test_without_roles_nobody_but_the_owner_uses_anything(
 
 @given(subjects, operations, things, rules, st.integers(0, 2))
 def test_another_rule_takes_no_right_away(
-    subject: Subject, operation: Operation, thing: Object, rule: Rule, where: int
+    subject: Subject, operation: Operation, thing: Object, rule: AccessRule, where: int
 ) -> None:
     listed = list(thing.roles) or [Role(id="role", name="role")]
     chosen = listed[where % len(listed)]
     listed[where % len(listed)] = dataclasses.replace(chosen, rules=(*chosen.rules, rule))
-    before = allowed(subject, operation, thing)
-    after = allowed(subject, operation, dataclasses.replace(thing, roles=tuple(listed)))
+    before = judge(subject, operation, thing)
+    after = judge(subject, operation, dataclasses.replace(thing, roles=tuple(listed)))
     assert after.allowed >= before.allowed
     assert after.standing >= before.standing
 
@@ -89,16 +89,16 @@ def test_a_closed_data_set_can_be_seen_and_nothing_else(
 ) -> None:
     closed = dataclasses.replace(thing, open=False)
     if operation.name not in (SEE, MANAGE, CLOSE):
-        assert not allowed(subject, operation, closed)
+        assert not judge(subject, operation, closed)
     see = Operation(name=SEE)
-    assert allowed(subject, see, closed).allowed == allowed(subject, see, thing).allowed
+    assert judge(subject, see, closed).allowed == judge(subject, see, thing).allowed
 
 
 @given(subjects, operations, things)
 def test_an_account_that_is_not_active_may_nothing(
     subject: Subject, operation: Operation, thing: Object
 ) -> None:
-    assert not allowed(dataclasses.replace(subject, active=False), operation, thing)
+    assert not judge(dataclasses.replace(subject, active=False), operation, thing)
 
 
 @given(subjects, operations, things)
@@ -106,7 +106,7 @@ def test_what_is_allowed_has_a_ground(
     subject: Subject, operation: Operation, thing: Object
 ) -> None:
     """Each yes to a use is the owner's, the requester's, or a rule's that says so."""
-    decision = allowed(subject, operation, thing)
+    decision = judge(subject, operation, thing)
     if not decision or operation.name not in USES or subject.id == thing.owner:
         return
     if operation.name in FREE and thing.requester == subject.id:
@@ -132,7 +132,7 @@ def test_an_administrator_has_no_rights_on_data(subject: Subject, thing: Object)
     plain = dataclasses.replace(subject, is_admin=False)
     for name in (*USES, ACCESS, SEE, MANAGE):
         operation = Operation(name=name, price=Price.of(0.1))
-        assert allowed(admin, operation, thing) == allowed(plain, operation, thing)
+        assert judge(admin, operation, thing) == judge(plain, operation, thing)
 
 
 def test_the_example_of_the_book() -> None:
@@ -143,19 +143,19 @@ def test_the_example_of_the_book() -> None:
         id="r1",
         name="R1",
         members=frozenset(["u1", "u2"]),
-        rules=(Rule(id="q", operation="ask"),),
+        rules=(AccessRule(id="q", operation="ask"),),
     )
     run = Role(
         id="r2",
         name="R2",
         members=frozenset(["u3"]),
-        rules=(Rule(id="a", operation="learn", algorithms=frozenset(["A1"])),),
+        rules=(AccessRule(id="a", operation="learn", algorithms=frozenset(["A1"])),),
     )
     thing = Object(dataset="d1", owner="owner", roles=(query, run))
 
     def may(user: str, name: str, algorithm: str | None = None) -> bool:
         operation = Operation(name=name, price=Price.of(0.1), algorithm=algorithm)
-        return allowed(Subject(id=user), operation, thing).allowed
+        return judge(Subject(id=user), operation, thing).allowed
 
     for user in ("u1", "u2"):
         assert may(user, "ask")
@@ -174,32 +174,32 @@ def test_the_example_of_the_book() -> None:
 
 def test_several_roles_add_up_and_attributes_count() -> None:
     by_name = Role(
-        id="1", name="1", members=frozenset(["u1"]), rules=(Rule(id="a", operation="ask"),)
+        id="1", name="1", members=frozenset(["u1"]), rules=(AccessRule(id="a", operation="ask"),)
     )
     by_attribute = Role(
         id="2",
         name="2",
         attributes={"institution": ["A", "B"]},
-        rules=(Rule(id="l", operation="learn"),),
+        rules=(AccessRule(id="l", operation="learn"),),
     )
     thing = Object(dataset="d1", owner="owner", roles=(by_name, by_attribute))
     both = Subject(id="u1", attributes={"institution": "B"})
     for name in ("ask", "learn"):
-        assert allowed(both, Operation(name=name, price=Price.of(1.0)), thing)
+        assert judge(both, Operation(name=name, price=Price.of(1.0)), thing)
     other = Subject(id="u2", attributes={"institution": "C"})
-    assert not allowed(other, Operation(name="learn", price=Price.of(1.0)), thing)
+    assert not judge(other, Operation(name="learn", price=Price.of(1.0)), thing)
 
 
 def test_limits_are_named_in_the_refusal() -> None:
-    rule = Rule(id="a", operation="ask", limit=Price.of(0.5), algorithms=None)
+    rule = AccessRule(id="a", operation="ask", limit=Price.of(0.5), algorithms=None)
     role = Role(id="1", name="1", members=frozenset(["u1"]), rules=(rule,))
     thing = Object(dataset="d1", owner="owner", roles=(role,))
     subject = Subject(id="u1")
-    assert allowed(subject, Operation(name="ask", price=Price.of(0.5)), thing)
-    refusal = allowed(subject, Operation(name="ask", price=Price.of(0.6)), thing)
+    assert judge(subject, Operation(name="ask", price=Price.of(0.5)), thing)
+    refusal = judge(subject, Operation(name="ask", price=Price.of(0.6)), thing)
     assert "epsilon 0.6 is more than" in refusal.why
     with_delta = Operation(name="ask", price=Price.of(0.5, 1e-9))
-    assert not allowed(subject, with_delta, thing)
+    assert not judge(subject, with_delta, thing)
     foreign = Operation(name="ask", price=Price.of(0.5), algorithm="x", foreign=True)
-    assert "built-in" in allowed(subject, foreign, thing).why
+    assert "built-in" in judge(subject, foreign, thing).why
     assert set(PRICED) | set(FREE) < set(USES)

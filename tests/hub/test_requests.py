@@ -28,10 +28,10 @@ def test_a_request_is_approved_computed_and_released(hub: Hub) -> None:
         dataset = add_dataset(c, owner, [RULE], [user], purpose="health", contact="a@b.c")
         request = request_synthesis(c, user, dataset.id)
         assert request.state == "waiting"
-        assert budgets.left(c, dataset.id) == Price.of(1.0)
+        assert budgets.read_left(c, dataset.id) == Price.of(1.0)
     with hub.db.transaction() as c:
         assert requests.decide(c, owner, request.id, True).state == "approved"
-        assert budgets.left(c, dataset.id) == Price.of(0.9)
+        assert budgets.read_left(c, dataset.id) == Price.of(0.9)
         assert job_of(c, request).state == "queued"
     with hub.db.transaction() as c:
         job = jobs.claim(c, "worker")
@@ -50,7 +50,7 @@ def test_a_standing_rule_decides_within_its_limit(hub: Hub) -> None:
         dataset = add_dataset(c, owner, [RULE, STANDING], [user], epsilon=2.0)
         assert request_synthesis(c, user, dataset.id, 0.5).state == "approved"
         assert request_synthesis(c, user, dataset.id, 0.6).state == "waiting"
-        assert budgets.left(c, dataset.id) == Price.of(1.5)
+        assert budgets.read_left(c, dataset.id) == Price.of(1.5)
 
 
 def test_the_same_key_is_the_same_request(hub: Hub) -> None:
@@ -59,7 +59,7 @@ def test_the_same_key_is_the_same_request(hub: Hub) -> None:
         dataset = add_dataset(c, owner, [STANDING], [user])
         once = request_synthesis(c, user, dataset.id, 0.5, key="the same key")
         assert request_synthesis(c, user, dataset.id, 0.5, key="the same key") == once
-        assert budgets.left(c, dataset.id) == Price.of(0.5)
+        assert budgets.read_left(c, dataset.id) == Price.of(0.5)
         with pytest.raises(Conflict, match="other content"):
             request_synthesis(c, user, dataset.id, 0.4, key="the same key")
 

@@ -201,9 +201,9 @@ class TestBudget:
         assert described.choices == Choices()
 
     def test_a_ledger_is_started_for_what_is_protected(self, described: Studio) -> None:
-        assert described.left() is None
+        assert described.read_left() is None
         described.start_ledger("3", "1e-6")
-        assert described.left() == (3.0, 1e-6)
+        assert described.read_left() == (3.0, 1e-6)
         with pytest.raises(InputError, match="already"):
             described.start_ledger("9", "0")
 

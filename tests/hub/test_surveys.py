@@ -17,7 +17,7 @@ from understudy.hub import surveys, trail
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.opening import Hub
 from understudy.hub.questionnaires import read_questionnaire
-from understudy.hub.survey_batches import BATCH, count_batches, show_batches
+from understudy.hub.survey_batches import MIN_BATCH, count_batches, show_batches
 from understudy.hub.survey_intake import Outcome, SurveyIntake, write_batch
 from understudy.hub.survey_results import (
     collect,
@@ -439,20 +439,20 @@ class TestBatches:
             with hub.db.transaction(alone=False) as c:
                 write_batch(c, [(survey.id, [report])])
             counts = show_batches(hub.db, survey.id)
-            assert not counts.shown or counts.waiting >= BATCH, "closing would show fewer"
+            assert not counts.shown or counts.waiting >= MIN_BATCH, "closing would show fewer"
             seen.append(counts.shown)
         with hub.db.transaction() as c:
             surveys.close_survey(c, maker, survey.id)
         seen.append(show_batches(hub.db, survey.id).shown)
         steps = [after - before for before, after in itertools.pairwise(seen)]
-        assert all(step == 0 or step >= BATCH for step in steps)
+        assert all(step == 0 or step >= MIN_BATCH for step in steps)
         assert seen[-1] == 180
-        assert seen[-2] >= 180 - 2 * BATCH, "what can be shown is not held back"
+        assert seen[-2] >= 180 - 2 * MIN_BATCH, "what can be shown is not held back"
 
     def test_who_came_last_is_not_who_is_held_back(self, sqlite_hub: Hub) -> None:
         hub = sqlite_hub
         _, survey = start_survey(hub)
-        reports = simulate(survey.plan(), 4 * BATCH)
+        reports = simulate(survey.plan(), 4 * MIN_BATCH)
         for report in reports:
             with hub.db.transaction(alone=False) as c:
                 write_batch(c, [(survey.id, [report])])
@@ -466,10 +466,10 @@ class TestBatches:
         hub = sqlite_hub
         maker, survey = start_survey(hub)
         with hub.db.transaction() as c:
-            write_batch(c, [(survey.id, simulate(survey.plan(), BATCH - 1))])
+            write_batch(c, [(survey.id, simulate(survey.plan(), MIN_BATCH - 1))])
             surveys.close_survey(c, maker, survey.id)
             counts = count_batches(c, survey.id)
-            assert (counts.shown, counts.waiting) == (0, BATCH - 1)
+            assert (counts.shown, counts.waiting) == (0, MIN_BATCH - 1)
             assert collect(c, survey).reports == 0
 
 

@@ -20,7 +20,7 @@ from understudy.hub import requests as asking
 from understudy.hub.access import read_object, read_subject
 from understudy.hub.amounts import Price
 from understudy.hub.datasets import DatasetSpec
-from understudy.hub.policy import Operation, allowed
+from understudy.hub.policy import Operation, judge
 from understudy.hub.records import Release, ReleaseFile, read_job_of
 from understudy.hub.releases import ReleaseSpec
 from understudy.hub.roles import RoleSpec, RuleSpec
@@ -135,9 +135,7 @@ def may(world: World, who: str, operation: str, thing: str) -> bool:
     if operation in SPECS:
         price = Price.of(SPECS[operation]["epsilon"])
         algorithm = SPECS[operation].get("method") or SPECS[operation].get("learner")
-    return bool(
-        allowed(subject, Operation(name=operation, price=price, algorithm=algorithm), found)
-    )
+    return bool(judge(subject, Operation(name=operation, price=price, algorithm=algorithm), found))
 
 
 OPERATIONS = ("see", "access", "synthesise", "ask", "learn", "download", "query", "manage", "close")

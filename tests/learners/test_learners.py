@@ -205,7 +205,7 @@ def test_an_engine_gives_the_same_answers_as_memory(kind, options, target, tmp_p
     for engine in ("memory", "duckdb"):
         learner = kind(epsilon=1.0, noise=SeededNoise(5), **options)
         models.append(learn(learner, path, SCHEMA, target=target, engine=engine))
-    one, other = (model.learner.released() for model in models)
+    one, other = (model.learner.list_released() for model in models)
     for name, numbers in one.items():
         np.testing.assert_array_equal(numbers, other[name])
 

@@ -16,7 +16,7 @@ from understudy.errors import InputError
 from understudy.learners.logistic import LogisticRegression, shorten_rows
 from understudy.learners.perturbation import (
     TOLERANCE,
-    Plan,
+    PerturbationPlan,
     Rows,
     bound_gradient,
     bound_rounding,
@@ -236,11 +236,13 @@ def test_shortened_rows_keep_their_norm():
 def test_noise_has_the_planned_scale():
     """A table without rows: what comes out is the noise alone, tilt and output both."""
     table = _table(())
-    plan = Plan(how="output", strength=1.0, step=0.5, scale=8.0)
+    plan = PerturbationPlan(how="output", strength=1.0, step=0.5, scale=8.0)
     noise = SeededNoise(0)
     found = np.array([fit_perturbed(table, plan, noise) for _ in range(4000)]).ravel()
     assert np.std(found) == pytest.approx(0.5 * 8 * math.sqrt(2), rel=0.1)
-    plan = Plan(how="objective", strength=2.0, tilt_step=0.25, tilt_scale=16, step=1e-6, scale=1e-3)
+    plan = PerturbationPlan(
+        how="objective", strength=2.0, tilt_step=0.25, tilt_scale=16, step=1e-6, scale=1e-3
+    )
     found = np.array([fit_perturbed(table, plan, noise) for _ in range(4000)]).ravel()
     assert np.std(found) == pytest.approx(0.25 * 16 * math.sqrt(2) / 2.0, rel=0.1)
 

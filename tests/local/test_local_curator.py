@@ -134,6 +134,7 @@ def test_columns_may_stand_in_any_order_in_a_question() -> None:
     np.testing.assert_allclose(effects["a", "c"].shares, wanted, atol=1e-4)
 
 
+@pytest.mark.thorough
 def test_variances_of_effects_are_those_of_repeated_surveys() -> None:
     """Squared errors over their variances, added up, are chi-squared: within 6 deviations."""
     codes = persons(4_000)
@@ -159,6 +160,7 @@ def test_averaging_weighs_by_inverse_variance() -> None:
 # --------------------------------------------------------------------------- the estimate
 
 
+@pytest.mark.thorough
 def test_classes_are_found_again() -> None:
     """Exact effects of two classes: the fit says what they say, with two classes or more."""
     codes = persons(100_000)

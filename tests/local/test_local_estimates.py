@@ -15,7 +15,7 @@ from understudy import InputError
 from understudy.local.answering import answer_for_all
 from understudy.local.collected import Collected, Tally
 from understudy.local.plans import Plan
-from understudy.local.poisoning import bound_poisoning, crowded_questions, pull_of_one
+from understudy.local.poisoning import bound_poisoning, find_crowded_questions, pull_of_one
 from understudy.local.randomisers import CategoricalRandomiser, Words
 
 SHARES = np.array([0.1, 0.4, 0.3, 0.2])
@@ -268,9 +268,9 @@ def test_a_question_that_forgers_choose_is_noticed() -> None:
         (place, 0): Tally(reports=count, support=np.zeros(plan.questions[place].size, np.int64))
         for place, count in enumerate([10_000, 10_000, 10_000])
     }
-    assert crowded_questions(Collected(plan=plan, tallies=tallies)) == []
+    assert find_crowded_questions(Collected(plan=plan, tallies=tallies)) == []
     tallies[1, 0] = Tally(reports=11_000, support=np.zeros(4, np.int64))
-    assert crowded_questions(Collected(plan=plan, tallies=tallies)) == [1]
+    assert find_crowded_questions(Collected(plan=plan, tallies=tallies)) == [1]
 
 
 def test_a_share_that_cannot_be_is_refused() -> None:

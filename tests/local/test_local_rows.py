@@ -18,6 +18,8 @@ from understudy.local.randomisers import Words
 from understudy.local.release import synthesize_reports
 from understudy.models.joint.tables import JointEstimate
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 COLUMNS = 9
 PERSONS = 12_000
 SURVEYS = 4

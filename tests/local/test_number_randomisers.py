@@ -108,7 +108,7 @@ def test_a_window_has_the_stated_mean_and_variance_exactly(epsilon: float) -> No
             words[step : step + window.width] = window.inside
             assert words.sum() == pytest.approx(window.total, rel=1e-9)
             chances = words / words.sum()
-            unbiased = window.unbiased_steps(places)
+            unbiased = window.estimate_steps(places)
             assert chances @ unbiased == pytest.approx(step, abs=1e-3)
             spread = chances @ (unbiased - step) ** 2
             assert spread == pytest.approx(

@@ -50,6 +50,7 @@ def test_kernels_that_were_compiled_before_take_over_sooner(tmp_path: Path) -> N
     assert not is_compiled(Path("other/kernels.py"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("given", [True, False])
 def test_it_is_seen_where_numba_keeps_kernels(
     given: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -116,6 +116,7 @@ def has_room(rules, loose, codes, schema):
     return bool(rules.holds(values, own).any())
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(st.integers(0, 10_000), st.data())
 def test_the_distribution_is_the_models_given_the_constraints(seed, data):
@@ -173,7 +174,7 @@ def test_conditions_on_rows_are_rules_too(seed, data):
     assume(expected.sum() > 1e-9)
     model = model_of(network, schema)
     evidence = {ranged[0]: weighing(ranged[0], shares[ranged[0]])}
-    rules, found = ModelRules(network, schema, None).given(subsets, evidence, exact=True)
+    rules, found = ModelRules(network, schema, None).apply_conditions(subsets, evidence, exact=True)
     order = [node.attribute for node in found.network]
     table = by_enumeration(found.network, schema).transpose([order.index(name) for name in names])
     np.testing.assert_allclose(table, expected / expected.sum(), atol=1e-9)
@@ -385,6 +386,7 @@ def test_queries_know_the_rules(released):
     assert mean.error > 0
 
 
+@pytest.mark.thorough
 def test_noise_in_the_answer_is_that_of_a_ratio():
     schema = Schema.from_dict(
         {
@@ -417,6 +419,7 @@ def test_noise_in_the_answer_is_that_of_a_ratio():
     assert estimate.deviation[0] == pytest.approx(expected)
 
 
+@pytest.mark.thorough
 def test_files_partitions_and_chunks_give_the_same_rows(released, tmp_path, monkeypatch):
     monkeypatch.setattr("understudy.models.model.CHUNK", 128)
     whole = content(released.sample(1_000, seed=6))

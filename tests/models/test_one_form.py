@@ -163,6 +163,7 @@ def made(counts: list[float], deviation: float = 0.0) -> Model:
     return Model({"name": "made", "groups": (("x",),)}, schema, network, Ledger(0), 10)
 
 
+@pytest.mark.thorough
 @settings(max_examples=300)
 @given(st.lists(COUNTS, min_size=1, max_size=9), st.floats(0, 1e9, allow_nan=False))
 def test_any_counts_have_one_form(counts: list[float], deviation: float) -> None:

@@ -172,6 +172,7 @@ def test_a_cut_bin_counts_by_its_share(model: Model) -> None:
     assert model.query("count where age >= 44 and age < 46").value == pytest.approx(whole * 0.2)
 
 
+@pytest.mark.thorough
 def test_error_bars_are_those_of_simulated_noise(model: Model) -> None:
     rng = np.random.default_rng(3)
     queries = [

@@ -14,11 +14,13 @@ from understudy.data.tables import Column
 from understudy.models.measurements import Holdout, MeasuredTable, Measurements
 from understudy.models.network import Network, Node
 from understudy.models.query import intervals
-from understudy.models.query.effects import Precisions, effect_variance, squared_means
+from understudy.models.query.effects import Precisions, compute_squared_means, effect_variance
 from understudy.models.query.intervals import ErrorModel, HeldTable, calibrate, holdout_marginals
 from understudy.models.query.misfits import GroupErrors, find_factor
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
+
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
 
 SCHEMA = Schema.from_dict(
     {
@@ -54,7 +56,7 @@ def test_effects_that_no_table_tells_add_up_to_the_variance_of_a_row() -> None:
     sides = [np.array([0.3, 0.7]), np.array([0.2, 0.3, 0.5]), np.array([0.5, 0.5])]
     joint = np.einsum("i,j,k->ijk", *sides)
     whole = (joint * truth**2).sum() - (joint * truth).sum() ** 2
-    squares = squared_means(truth, [np.eye(len(side)) for side in sides], sides)
+    squares = compute_squared_means(truth, [np.eye(len(side)) for side in sides], sides)
     effects = {
         kept: effect_variance(squares, kept)
         for size in (1, 2, 3)

@@ -47,6 +47,7 @@ def test_rows_follow_the_network(spread: sampling.Spread, seed: int) -> None:
     assert not found[wanted == 0].any()
 
 
+@pytest.mark.thorough
 def test_each_row_of_an_even_sample_has_the_networks_distribution() -> None:
     """Not only the whole table: the first row alone, over many tables of five rows."""
     network, schema = random_network(4, attributes=3)
@@ -120,6 +121,7 @@ def test_no_impossible_row(seed: int, spread: sampling.Spread, rows: int) -> Non
     assert all(len(column) == rows for column in codes.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("size", "kind"), [(2, np.uint8), (300, np.uint16), (70_000, np.uint32)])
 def test_code_width_follows_the_domain(size: int, kind: type) -> None:
     schema = Schema.from_dict(

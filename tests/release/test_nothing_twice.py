@@ -155,7 +155,7 @@ def test_rows_are_opened_and_coded_once(trace: Trace, engine: str) -> None:
     assert trace.times(MemorySource.code) == in_memory
     assert trace.times(contributions.limit_rows_per_person) == in_memory
     assert trace.times(EngineSource.code) == in_engine
-    assert trace.times(EngineTable.coded) == in_engine
+    assert trace.times(EngineTable.encode) == in_engine
     sources = (MemorySource, EngineSource)
     for name in ("fingerprint", "spellings"):
         assert sum(trace.times(getattr(source, name)) for source in sources) == 1

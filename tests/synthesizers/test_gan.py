@@ -66,6 +66,7 @@ def test_rows_go_with_their_label(trained):
     assert drawn["size"][ones].mean() > drawn["size"][~ones].mean() + 2
 
 
+@pytest.mark.thorough
 def test_merf_learns_what_goes_together():
     method = MERF(epsilon=20.0, delta=1e-5, features=300, training_steps=300, label="kind")
     model = method.fit(make_table(), SCHEMA, noise=SeededNoise(3))

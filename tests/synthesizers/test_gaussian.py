@@ -266,6 +266,7 @@ def test_the_points_that_rounds_begin_with_are_public() -> None:
     assert len(np.unique(points.round(6), axis=0)) == 5
 
 
+@pytest.mark.thorough
 def test_an_engine_gives_the_model_that_memory_gives(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     path = tmp_path / "t.csv"
@@ -354,6 +355,7 @@ def test_tables_without_numbers_and_constraints_are_refused() -> None:
 # --------------------------------------------------------------------------- around it
 
 
+@pytest.mark.thorough
 def test_command_line_report_and_evaluation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,7 +129,7 @@ def test_all_parent_sets_leaves_none_out(
     growing = AllParentSets(sizes, bound, degree, coarse)
     found = []
     for newest in sizes:
-        grown = growing.grown_by(newest)
+        grown = growing.add_attribute(newest)
         assert all(Axis(newest, parents[-1].level) == parents[-1] for parents, _ in grown)
         assert all(
             cells == math.prod(sizes[a.attribute][a.level] for a in parents)
@@ -165,7 +165,7 @@ def test_more_sets_than_can_be_enumerated_are_refused(monkeypatch: pytest.Monkey
         MaximalParentSets(sizes)(list(sizes), 2**6)
     growing = AllParentSets(sizes, 2**6, 6, 6)
     with pytest.raises(InputError, match="over 200 parent sets"):
-        list(map(growing.grown_by, sizes))
+        list(map(growing.add_attribute, sizes))
 
 
 @settings(max_examples=40)

@@ -26,7 +26,7 @@ MAX_RULE_SIZE = 6
 
 
 @dataclass(frozen=True, order=True)
-class Rule:
+class AssociationRule:
     """If a row has the first items, it often has the others too."""
 
     antecedent: tuple[str, ...]
@@ -95,7 +95,7 @@ class Baskets:
             return 0.0
         return float(self.have(items).mean())
 
-    def measure(self, rule: Rule) -> Strength:
+    def measure(self, rule: AssociationRule) -> Strength:
         """Support and confidence of a rule."""
         both, before = self.support(rule.items), self.support(rule.antecedent)
         if before == 0:
@@ -108,7 +108,7 @@ class Baskets:
 
     def find_rules(
         self, *, min_support: float, min_confidence: float, max_size: int = 4
-    ) -> dict[Rule, Strength]:
+    ) -> dict[AssociationRule, Strength]:
         """All rules that are frequent and confident enough (Apriori: a set is frequent only if all
         its parts are).
 
@@ -132,7 +132,9 @@ class Baskets:
                     confidence = support / supports[frozenset(antecedent)]
                     if confidence >= min_confidence:
                         consequent = tuple(sorted(items - set(antecedent)))
-                        rules[Rule(antecedent, consequent)] = Strength(support, confidence)
+                        rules[AssociationRule(antecedent, consequent)] = Strength(
+                            support, confidence
+                        )
         return dict(sorted(rules.items()))
 
     def _find_frequent(self, min_support: float, max_size: int) -> dict[Items, float]:
@@ -183,15 +185,15 @@ class Hiding:
 
     baskets: Baskets
     removed: int
-    hidden: tuple[Rule, ...]
-    failed: tuple[Rule, ...]
-    lost: tuple[Rule, ...]
-    ghosts: tuple[Rule, ...]
+    hidden: tuple[AssociationRule, ...]
+    failed: tuple[AssociationRule, ...]
+    lost: tuple[AssociationRule, ...]
+    ghosts: tuple[AssociationRule, ...]
 
 
 def hide_rules(
     baskets: Baskets,
-    sensitive: Sequence[Rule],
+    sensitive: Sequence[AssociationRule],
     *,
     min_support: float,
     min_confidence: float,
@@ -239,7 +241,7 @@ def hide_rules(
 
 
 def _take_out(
-    baskets: Baskets, rule: Rule, min_support: float, min_confidence: float, how: str
+    baskets: Baskets, rule: AssociationRule, min_support: float, min_confidence: float, how: str
 ) -> None:
     rows = np.flatnonzero(baskets.have(rule.items))
     rows = rows[np.argsort(baskets.table[rows].sum(axis=1), kind="stable")]
@@ -262,7 +264,7 @@ def _take_out(
 
 
 def _add_noise(
-    baskets: Baskets, rule: Rule, min_confidence: float, rng: np.random.Generator
+    baskets: Baskets, rule: AssociationRule, min_confidence: float, rng: np.random.Generator
 ) -> None:
     both = int(baskets.have(rule.items).sum())
     before = int(baskets.have(rule.antecedent).sum())

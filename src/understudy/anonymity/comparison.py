@@ -28,7 +28,7 @@ MAX_BINS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class ComparedTable:
     """One of the three tables.
 
     Attributes
@@ -50,13 +50,13 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class GuaranteeComparison:
     """The anonymised table beside the one with differential privacy."""
 
     baseline: float | None
     """How often the most frequent sensitive value of the table is right."""
-    anonymised: Side
-    private: Side
+    anonymised: ComparedTable
+    private: ComparedTable
     epsilon: float
     delta: float
 
@@ -69,7 +69,7 @@ def compare_releases(
     *,
     epsilon: float,
     delta: float,
-) -> Comparison:
+) -> GuaranteeComparison:
     """Ask the same of an anonymised table and of a synthetic one. For the owner's eyes.
 
     Parameters
@@ -88,15 +88,15 @@ def compare_releases(
     real = {name: _bin(microdata[name], microdata[name].codes) for name in names}
     anonymised = _draw_cells(microdata, release, names)
     synthetic = {name: _bin(microdata[name], _place(private, microdata[name])) for name in names}
-    return Comparison(
+    return GuaranteeComparison(
         baseline=_baseline(microdata, roles),
-        anonymised=Side(
+        anonymised=ComparedTable(
             name="anonymised",
             guessed=_guess_by_group(microdata, release.groups, roles),
             sure=_sure_by_group(microdata, release.groups, roles),
             pair_error=_pair_error(real, anonymised),
         ),
-        private=Side(
+        private=ComparedTable(
             name="differential privacy",
             guessed=_guess_by_rows(real, synthetic, roles),
             sure=None,

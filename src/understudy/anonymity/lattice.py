@@ -76,7 +76,7 @@ def search_levels(
         raise InputError(
             f"Not even the whole table as one group fulfils {judge.requirement}; ask for less."
         )
-    kept = lattice.kept(node)
+    kept = lattice.find_kept_rows(node)
     classes = lattice.classes(node, np.flatnonzero(kept))
     return Generalised(dict(zip(names, node, strict=True)), classes, kept, exact)
 
@@ -119,20 +119,20 @@ class _Lattice:
             sizes.append(len(level.labels))
         return find_classes(columns, sizes)
 
-    def kept(self, node: Node) -> NDArray[np.bool_]:
+    def find_kept_rows(self, node: Node) -> NDArray[np.bool_]:
         """Which rows are in good groups."""
         classes = self.classes(node)
         good: NDArray[np.bool_] = self.judge.find_fulfilled(classes)[classes.of_row]
         return good
 
-    def broken(self, node: Node) -> int:
+    def count_broken_rows(self, node: Node) -> int:
         """How many rows are in groups that break the requirement."""
         if node not in self._broken:
-            self._broken[node] = int((~self.kept(node)).sum())
+            self._broken[node] = int((~self.find_kept_rows(node)).sum())
         return self._broken[node]
 
     def is_good(self, node: Node) -> bool:
-        return self.broken(node) <= self.allowed
+        return self.count_broken_rows(node) <= self.allowed
 
     def list_above(self, node: Node) -> list[Node]:
         """The nodes one level above."""
@@ -170,11 +170,11 @@ class _Lattice:
             steps = self.list_above(node)
             if not steps:
                 return None
-            here, cost = self.broken(node), self.cost(node)
+            here, cost = self.count_broken_rows(node), self.cost(node)
             node = max(
                 steps,
                 key=lambda step: (
-                    (here - self.broken(step) + 1) / max(self.cost(step) - cost, 1e-12),
+                    (here - self.count_broken_rows(step) + 1) / max(self.cost(step) - cost, 1e-12),
                     step,
                 ),
             )

@@ -13,7 +13,7 @@ from understudy.anonymity.microdata import Microdata
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loss:
+class InformationLoss:
     """What an anonymised table has lost.
 
     Attributes
@@ -40,7 +40,7 @@ class Loss:
     suppressed: float
 
 
-def lose_locally(table: Microdata, names: Sequence[str], classes: Classes) -> Loss:
+def lose_locally(table: Microdata, names: Sequence[str], classes: Classes) -> InformationLoss:
     """The loss of groups that are written as ranges and sets."""
     by_column = {}
     for name in names:
@@ -61,7 +61,7 @@ def lose_locally(table: Microdata, names: Sequence[str], classes: Classes) -> Lo
 
 def lose_globally(
     table: Microdata, levels: Mapping[str, int], classes: Classes, suppressed: int
-) -> Loss:
+) -> InformationLoss:
     """The loss of columns that are raised to levels of their hierarchies, where ``classes`` are
     those of the rows that stay and ``table`` holds all rows.
     """
@@ -74,9 +74,11 @@ def lose_globally(
     return _make_loss(by_column, classes, table.rows, suppressed)
 
 
-def _make_loss(by_column: dict[str, float], classes: Classes, rows: int, suppressed: int) -> Loss:
+def _make_loss(
+    by_column: dict[str, float], classes: Classes, rows: int, suppressed: int
+) -> InformationLoss:
     sizes = classes.sizes.astype(np.float64)
-    return Loss(
+    return InformationLoss(
         generalisation=sum(by_column.values()) / max(len(by_column), 1),
         by_column=by_column,
         discernibility=float((sizes**2).sum()) + float(suppressed) * rows,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from understudy.anonymity.checking import Check, examine, settle_roles
 from understudy.anonymity.classes import Classes
 from understudy.anonymity.lattice import search_levels
-from understudy.anonymity.loss import Loss, lose_globally, lose_locally
+from understudy.anonymity.loss import InformationLoss, lose_globally, lose_locally
 from understudy.anonymity.microdata import Microdata, read_microdata
 from understudy.anonymity.mondrian import partition_rows
 from understudy.anonymity.recoding import recode_globally, recode_locally
@@ -63,7 +63,7 @@ class Anonymised:
     method: Method
     before: Check
     after: Check
-    loss: Loss
+    loss: InformationLoss
     levels: Mapping[str, int]
     suppressed: int
     groups: NDArray[np.int64]
@@ -88,7 +88,7 @@ class _Recoded:
     columns: dict[str, Column]
     classes: Classes
     kept: NDArray[np.bool_]
-    loss: Loss
+    loss: InformationLoss
     levels: Mapping[str, int]
     notes: tuple[str, ...] = ()
 

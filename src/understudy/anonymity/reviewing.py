@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from understudy.anonymity.checking import group_rows, settle_roles
-from understudy.anonymity.comparison import Comparison, compare_releases
+from understudy.anonymity.comparison import GuaranteeComparison, compare_releases
 from understudy.anonymity.disclosure import (
     Disclosure,
     attack_groups,
@@ -48,7 +48,7 @@ class Review:
     release: Anonymised
     attacks: tuple[tuple[Disclosure, Disclosure], ...]
     together: tuple[Disclosure, ...]
-    comparison: Comparison | None
+    comparison: GuaranteeComparison | None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values."""
@@ -163,7 +163,7 @@ def _put_together(
 
 def _compare(
     read: Table, microdata: Microdata, release: Anonymised, schema: Schema | None
-) -> Comparison:
+) -> GuaranteeComparison:
     from understudy.synthesizers.adaptive import Adaptive
 
     kept = {name: read.columns[name] for name in read.names if name in microdata.columns}

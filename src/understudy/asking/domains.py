@@ -59,7 +59,7 @@ def raw_form(form: Form, texts: Iterable[str], bounds: Bounds | None = None) -> 
     Of a column that it leaves open the kind is taken from it, where it says one, else from the
     questions; what is missing may be given as bounds, or discovered.
     """
-    known = Form(form.entries, form.source).known_part()
+    known = Form(form.entries, form.source).read_known_part()
     named = {use.name: use for use in _uses(texts, bounds)}
     attributes = []
     for name, entry in form.entries.items():

@@ -325,7 +325,7 @@ class Asking:
             rows, notes = self.source.code(schema)
             coded.append(rows)
             self._tell_unreadable(schema, notes)
-        left_out = self.source.left_out()
+        left_out = self.source.describe_left_out()
         if left_out is not None:
             self.notify(left_out)
         return coded

@@ -41,10 +41,10 @@ def attribute_inference(
         others = some(holdout, SAMPLE // 2, rng)
     steps = members.rows + (0 if others is None else others.rows)
 
-    def told(row: int) -> None:
+    def report(row: int) -> None:
         progress("attacking: attribute inference", row, steps)
 
-    right = _right_guesses(members, pool, known, secret, told)
+    right = _right_guesses(members, pool, known, secret, report)
     share = float(right.mean())
     commonest = int(np.bincount(pool.codes[secret]).argmax())
     blind = float((members.codes[secret] == commonest).mean())
@@ -66,7 +66,7 @@ def attribute_inference(
             "statistics and how much is about these people."
         )
         return Attack.without_comparison("attribute inference", alone, unit, share, figures)
-    outside = _right_guesses(others, pool, known, secret, lambda row: told(members.rows + row))
+    outside = _right_guesses(others, pool, known, secret, lambda row: report(members.rows + row))
     beside = float(outside.mean())
     compared = HoldoutComparison(
         inside=share,
@@ -87,7 +87,7 @@ def attribute_inference(
 
 
 def _right_guesses(
-    people: Coded, pool: Coded, known: Sequence[str], secret: str, told: Callable[[int], None]
+    people: Coded, pool: Coded, known: Sequence[str], secret: str, report: Callable[[int], None]
 ) -> NDArray[np.bool_]:
     """For each of the people, whether the synthetic rows closest to them vote for their secret."""
     secrets, size = pool.codes[secret], pool.schema[secret].size
@@ -99,7 +99,7 @@ def _right_guesses(
         votes = np.bincount(secrets[away == away.min()], minlength=size) + overall
         right[row] = votes.argmax() == people.codes[secret][row]
         if row % 100 == 0:
-            told(row)
+            report(row)
     return right
 
 

@@ -230,21 +230,21 @@ def membership(
     stand_in = promise is not None and promise.neighbours == "replace"
     steps = game.fits * (2 if rules.control else 1)
 
-    def told(done: int, what: str) -> None:
+    def report(done: int, what: str) -> None:
         progress(what, done, steps)
 
     if promise is None:
         delta = 0.0
     else:
         delta = promise.delta
-    outcome = game.play(release, stand_in, delta, lambda done: told(done, f"attacking {name}"))
+    outcome = game.play(release, stand_in, delta, lambda done: report(done, f"attacking {name}"))
     checked = None
     if rules.control:
         copies = game.play(
             _copies(game.rows),
             stand_in,
             0.0,
-            lambda done: told(game.fits + done, "attacking copies"),
+            lambda done: report(game.fits + done, "attacking copies"),
         )
         checked = _make_attack("copies", copies, None, game)
     found = _make_attack(name, outcome, promise, game)
@@ -299,13 +299,13 @@ class _Game:
         return 2 * self.shadows * (len(self.targets) + 1)
 
     def play(
-        self, release: Release, stand_in: bool, delta: float, told: Callable[[int], None]
+        self, release: Release, stand_in: bool, delta: float, report: Callable[[int], None]
     ) -> _Outcome:
         counter = itertools.count(1)
 
         def look(places: Ints, targets: Sequence[int]) -> _Look:
             synthetic = as_table(release(_rows_of(self.people, places), self.rng))[0]
-            told(next(counter))
+            report(next(counter))
             rows = _encode_rows(synthetic, self.schema)
             return _Look(
                 table_features(rows),
@@ -345,7 +345,7 @@ class _Game:
         else:
             other, rest = (rest[:0], rest)
 
-        def seen(extra: Ints, targets: Sequence[int]) -> _Look:
+        def look_from_shadow(extra: Ints, targets: Sequence[int]) -> _Look:
             if len(rest) <= self.rows:
                 drawn = rest
             else:
@@ -354,7 +354,7 @@ class _Game:
 
         groups = [other, *(np.array([place]) for place in self.places)]
         return [
-            [seen(extra, targets) for _ in range(self.shadows)]
+            [look_from_shadow(extra, targets) for _ in range(self.shadows)]
             for extra, targets in zip(groups, looked_for, strict=True)
         ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.auditing.blackbox import Evidence, black_box, tell_apart
 from understudy.auditing.bounds import CONFIDENCE, epsilon_bound, mu_bound
-from understudy.auditing.doors import Loss, exact_loss
+from understudy.auditing.doors import ExactLoss, exact_loss
 from understudy.auditing.findings import AuditResult, Finding, overall, unit_at
 from understudy.auditing.neighbours import Pair
 from understudy.errors import InputError
@@ -25,8 +25,8 @@ __all__ = [
     "CONFIDENCE",
     "AuditResult",
     "Evidence",
+    "ExactLoss",
     "Finding",
-    "Loss",
     "Pair",
     "audit",
     "audit_subjects",

@@ -13,7 +13,7 @@ from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import PERSON, Pair, label_pair, number_pair, rank_pair
 from understudy.auditing.questions import make_run
-from understudy.auditing.subjects import DELTA, MOST, RELATIONS, exact_findings, quiet
+from understudy.auditing.subjects import DELTA, RELATIONS, ROWS_PER_PERSON, exact_findings, quiet
 from understudy.data.marginals import marginal
 from understudy.data.tables import Table
 from understudy.privacy.central import CentralCurator
@@ -53,9 +53,11 @@ def answers(epsilon: float) -> Iterator[Finding]:
         pairs = [number_pair("add_remove")]
         asked = _make_asking_run(QUESTIONS[name], epsilon, DELTA)
         yield from exact_findings(f"ask {name}, delta {DELTA:g}", epsilon, asked, pairs, DELTA)
-        pairs = [number_pair("add_remove", person_rows=MOST)]
-        asked = _make_asking_run(QUESTIONS[name], epsilon, most=MOST)
-        yield from exact_findings(f"ask {name}, {MOST} rows per person", epsilon, asked, pairs)
+        pairs = [number_pair("add_remove", person_rows=ROWS_PER_PERSON)]
+        asked = _make_asking_run(QUESTIONS[name], epsilon, most=ROWS_PER_PERSON)
+        yield from exact_findings(
+            f"ask {name}, {ROWS_PER_PERSON} rows per person", epsilon, asked, pairs
+        )
 
 
 def _choose_rank(curator: CentralCurator) -> object:

@@ -23,8 +23,8 @@ from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import Pair
 from understudy.auditing.subjects import (
     DELTA,
-    MOST,
     RELATIONS,
+    ROWS_PER_PERSON,
     exact_findings,
     fit_exactly,
     fit_often,
@@ -81,7 +81,7 @@ def discovery(
         for currency in NAMING_NOISE:
             yield _measure_naming(epsilon, relation, currency, 1)
     for currency in NAMING_NOISE:
-        yield _measure_naming(epsilon, "add_remove", currency, MOST)
+        yield _measure_naming(epsilon, "add_remove", currency, ROWS_PER_PERSON)
     for name, method in without_schema(epsilon).items():
         # A value that both tables know: what is lost where no unique one is named.
         yield from fit_exactly(name, method, make_unknown_pairs(method.neighbours))
@@ -176,7 +176,7 @@ def naming_probability(
     """
     noise = _Told()
 
-    def named(count: int) -> bool:
+    def is_word_released(count: int) -> bool:
         noise.count = count
         delta = DELTA if currency == "epsilon" else 2 * DELTA
         ledger = Ledger(
@@ -187,13 +187,13 @@ def naming_probability(
         return isinstance(attribute, Category) and "Atlantis" in attribute.values
 
     below, above = 0, 1
-    while not named(above):
+    while not is_word_released(above):
         below, above = above, 2 * above
         if above > LIMIT:
             return 0.0
     while above - below > 1:
         middle = (below + above) // 2
-        if named(middle):
+        if is_word_released(middle):
             below, above = (below, middle)
         else:
             below, above = (middle, above)

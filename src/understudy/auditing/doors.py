@@ -193,7 +193,7 @@ class PausedRun:
 
 
 @dataclass(frozen=True)
-class Loss:
+class ExactLoss:
     """The exact loss of a run on a pair of tables.
 
     Attributes
@@ -252,7 +252,7 @@ class Loss:
         return None
 
 
-def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> Loss:
+def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> ExactLoss:
     """The largest loss on several paths of answers, from either of the two tables.
 
     On the first path every answer is the one that tells most, given those before it. Which
@@ -274,7 +274,7 @@ def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> Loss:
     most = max(found, key=lambda loss: loss.epsilon)
     rho = max(found, key=lambda loss: loss.rho)
     sampled = max(found, key=lambda loss: sum(1 / ratio**2 for _, ratio in loss.sampled))
-    return Loss(
+    return ExactLoss(
         most.epsilon,
         rho.rho,
         max(most.doors, rho.doors),
@@ -285,7 +285,7 @@ def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> Loss:
     )
 
 
-def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: float) -> Loss:
+def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: float) -> ExactLoss:
     """Lead both runs along one path."""
     epsilon = rho = 0.0
     doors, gaussian = 0, True
@@ -312,9 +312,9 @@ def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: 
         here.abandon()
         there.abandon()
     if asked is not None or other is not None or not _alike(here.returned, there.returned):
-        return Loss(math.inf, math.inf, doors, side_door=True)
+        return ExactLoss(math.inf, math.inf, doors, side_door=True)
     gaussian = gaussian and not sampled
-    return Loss(
+    return ExactLoss(
         epsilon,
         rho,
         doors,

@@ -183,11 +183,11 @@ def bound_guesses(
     for each in tried:
         right = int(coins[order[-each:]].sum() + (~coins[order[:each]]).sum())
         level = (1 - confidence) / len(tried)
-        best = max(best, _refuted(right, 2 * each, canaries * delta, level))
+        best = max(best, _find_refuted_epsilon(right, 2 * each, canaries * delta, level))
     return best
 
 
-def _refuted(right: int, guesses: int, deltas: float, level: float) -> float:
+def _find_refuted_epsilon(right: int, guesses: int, deltas: float, level: float) -> float:
     """The largest epsilon at which this many right guesses have a probability below the level;
     ``deltas`` is that of all canaries together.
     """

@@ -37,7 +37,7 @@ def audit_learners(
 
         def run_on(pair: Pair, learner: Learner = learner) -> Any:
             def fit(rows: tuple[Any, Any], noise: Noise) -> object:
-                return _fit(learner, rows, noise).released()
+                return _fit(learner, rows, noise).list_released()
 
             return fit
 
@@ -103,7 +103,7 @@ def _run_objective(epsilon: float, runs: int, confidence: float, seed: int | Non
     pair = _pair(BLACK_BOX_ROWS)
 
     def run(rows: tuple[Any, Any]) -> NDArray[np.float64]:
-        return np.ravel(_fit(learner, rows, noise).released()["coefficients_"])
+        return np.ravel(_fit(learner, rows, noise).list_released()["coefficients_"])
 
     with one_thread():
         found = black_box(run, pair.table, pair.other, runs, confidence, 0.0)

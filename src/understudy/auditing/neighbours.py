@@ -249,7 +249,7 @@ class _Move:
     leaves: Cell | None
     enters: Cell
 
-    def reversed(self) -> _Move:
+    def reverse(self) -> _Move:
         assert self.leaves is not None
         return _Move(self.rest, self.enters, self.leaves)
 
@@ -270,7 +270,7 @@ def choice_pair(
     """
     if neighbours == "replace":
         up = _moves_most(score, two_values, rows)
-        down = up.reversed()
+        down = up.reverse()
     else:
         up, down = _lifts(rows), _lowers(score, rows, max(person_rows, 1))
     rest: list[Row] = [(*one, *two) for one, two in zip(up.rest, down.rest, strict=True)]

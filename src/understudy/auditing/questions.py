@@ -22,7 +22,7 @@ from understudy.auditing.neighbours import (
     tiny_pair,
     worst_pairs,
 )
-from understudy.auditing.subjects import DELTA, MOST, RELATIONS, exact_findings
+from understudy.auditing.subjects import DELTA, RELATIONS, ROWS_PER_PERSON, exact_findings
 from understudy.auditing.sums import sum_settings
 from understudy.data.encoding import encode
 from understudy.data.marginals import marginal
@@ -57,16 +57,16 @@ def doors(epsilon: float) -> Iterator[Finding]:
         yield from exact_findings(
             f"tables, Gaussian, {relation}", epsilon, gaussian, worst_pairs(relation), DELTA
         )
-    people = person_pairs(MOST)
+    people = person_pairs(ROWS_PER_PERSON)
     yield from exact_findings(
-        f"tables, Laplace, {MOST} rows per person",
+        f"tables, Laplace, {ROWS_PER_PERSON} rows per person",
         epsilon,
-        make_run(_tables, epsilon, most=MOST),
+        make_run(_tables, epsilon, most=ROWS_PER_PERSON),
         people,
     )
-    gaussian = make_run(_tables, epsilon, DELTA, MOST)
+    gaussian = make_run(_tables, epsilon, DELTA, ROWS_PER_PERSON)
     yield from exact_findings(
-        f"tables, Gaussian, {MOST} rows per person", epsilon, gaussian, people, DELTA
+        f"tables, Gaussian, {ROWS_PER_PERSON} rows per person", epsilon, gaussian, people, DELTA
     )
     for rule in RULES:
         yield _any_scores(epsilon, rule)
@@ -94,12 +94,14 @@ def doors(epsilon: float) -> Iterator[Finding]:
             asked = make_run(_misfit_choice(worst, handicap), epsilon, delta)
             name = f"choice by misfit, {'zCDP, ' if delta else ''}{relation}"
             yield from exact_findings(name, epsilon, asked, [worst], delta)
-    pairs = [choice_pair("R", "add_remove", rows=4000, person_rows=MOST)]
-    name = f"choice by R, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, make_run(_choice("R"), epsilon, most=MOST), pairs)
-    name = f"choice by R, zCDP, {MOST} rows per person"
+    pairs = [choice_pair("R", "add_remove", rows=4000, person_rows=ROWS_PER_PERSON)]
+    name = f"choice by R, {ROWS_PER_PERSON} rows per person"
     yield from exact_findings(
-        name, epsilon, make_run(_choice("R", 0.0), epsilon, DELTA, MOST), pairs, DELTA
+        name, epsilon, make_run(_choice("R"), epsilon, most=ROWS_PER_PERSON), pairs
+    )
+    name = f"choice by R, zCDP, {ROWS_PER_PERSON} rows per person"
+    yield from exact_findings(
+        name, epsilon, make_run(_choice("R", 0.0), epsilon, DELTA, ROWS_PER_PERSON), pairs, DELTA
     )
     for relation in RELATIONS:
         # Many rows, so that one more changes their number hardly at all; or none, so that nothing
@@ -113,11 +115,15 @@ def doors(epsilon: float) -> Iterator[Finding]:
     yield from _sums(epsilon)
     yield from gradient_findings(epsilon)
     yield from _refinements(epsilon)
-    people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
-    name = f"draws, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, make_run(_draws, epsilon, most=MOST), people)
-    name = f"draws, zCDP, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, make_run(_draws, epsilon, DELTA, MOST), people, DELTA)
+    people = (person_pairs(ROWS_PER_PERSON, 1200)[0], person_pairs(ROWS_PER_PERSON, 0)[0])
+    name = f"draws, {ROWS_PER_PERSON} rows per person"
+    yield from exact_findings(
+        name, epsilon, make_run(_draws, epsilon, most=ROWS_PER_PERSON), people
+    )
+    name = f"draws, zCDP, {ROWS_PER_PERSON} rows per person"
+    yield from exact_findings(
+        name, epsilon, make_run(_draws, epsilon, DELTA, ROWS_PER_PERSON), people, DELTA
+    )
 
 
 def _in_gdp(epsilon: float) -> Iterator[Finding]:
@@ -148,9 +154,9 @@ def _sums(epsilon: float) -> Iterator[Finding]:
                 name = f"{setting.name}, {noise}, {relation}"
                 run = make_run(setting.ask, epsilon, delta)
                 yield from exact_findings(name, epsilon, run, [setting.pair(relation)], delta)
-            name = f"{setting.name}, {noise}, {MOST} rows per person"
-            run = make_run(setting.ask, epsilon, delta, MOST)
-            people = [setting.pair("add_remove", MOST)]
+            name = f"{setting.name}, {noise}, {ROWS_PER_PERSON} rows per person"
+            run = make_run(setting.ask, epsilon, delta, ROWS_PER_PERSON)
+            people = [setting.pair("add_remove", ROWS_PER_PERSON)]
             yield from exact_findings(name, epsilon, run, people, delta)
 
 
@@ -168,9 +174,11 @@ def _refinements(epsilon: float) -> Iterator[Finding]:
             yield from exact_findings(
                 name, epsilon, _make_refinement_run(epsilon, delta), pairs, delta
             )
-    pairs = (refinement_person_pair(MOST, rows),)
-    name = f"inside of bins, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, _make_refinement_run(epsilon, most=MOST), pairs)
+    pairs = (refinement_person_pair(ROWS_PER_PERSON, rows),)
+    name = f"inside of bins, {ROWS_PER_PERSON} rows per person"
+    yield from exact_findings(
+        name, epsilon, _make_refinement_run(epsilon, most=ROWS_PER_PERSON), pairs
+    )
 
 
 def _make_refinement_run(

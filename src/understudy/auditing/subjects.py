@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.auditing.blackbox import black_box
 from understudy.auditing.bounds import CONFIDENCE
-from understudy.auditing.doors import Loss, Run, exact_loss
+from understudy.auditing.doors import ExactLoss, Run, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
 from understudy.auditing.neighbours import (
     PERSON,
@@ -43,7 +43,7 @@ from understudy.synthesizers.registry import find_method
 DELTA = 1e-6
 """The delta of the settings that have one."""
 
-MOST = 3
+ROWS_PER_PERSON = 3
 """The rows per person of the settings in which people have several."""
 
 RELATIONS: tuple[Neighbours, ...] = ("add_remove", "replace")
@@ -75,7 +75,7 @@ def exact_findings(
         yield Finding(subject, name, "exact", mu_of(claimed, delta, currency), loss.mu, "mu")
 
 
-def _in_epsilon(loss: Loss, delta: float, order: int | None, currency: Currency) -> float:
+def _in_epsilon(loss: ExactLoss, delta: float, order: int | None, currency: Currency) -> float:
     if loss.side_door or not delta:
         return loss.epsilon
     if order is not None:
@@ -93,7 +93,7 @@ def _in_epsilon(loss: Loss, delta: float, order: int | None, currency: Currency)
 def settings_of(method: str, epsilon: float) -> dict[str, Synthesizer]:
     """The settings in which a method is audited, by name."""
     audited = AuditedGuarantee(
-        epsilon=epsilon, delta=DELTA, person=PERSON, max_rows_per_person=MOST
+        epsilon=epsilon, delta=DELTA, person=PERSON, max_rows_per_person=ROWS_PER_PERSON
     )
     return find_method(method).kind.audit_settings(audited)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from understudy.anonymity.reviewing import Review
 
 
-class Way(StrEnum):
+class Grouping(StrEnum):
     """How rows are put into groups."""
 
     mondrian = "mondrian"
@@ -100,8 +100,8 @@ def anonymise(
     ] = 3.0,
     distance: Annotated[Ground, typer.Option(help="How --t is measured.")] = Ground.auto,
     method: Annotated[
-        Way, typer.Option(help="Groups of similar rows, or one level per column (lattice).")
-    ] = Way.mondrian,
+        Grouping, typer.Option(help="Groups of similar rows, or one level per column (lattice).")
+    ] = Grouping.mondrian,
     hierarchy: Annotated[
         list[str] | None,
         typer.Option(
@@ -137,7 +137,7 @@ def anonymise(
     from understudy.anonymity.requirement import Requirement
     from understudy.anonymity.roles import Roles
 
-    task = Task(
+    task = AnonymiseTask(
         table=table,
         roles=Roles(
             quasi_identifiers=_split(quasi),
@@ -206,7 +206,7 @@ def _read_hierarchies(given: list[str]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class AnonymiseTask:
     """A table, its roles and what is asked of it."""
 
     table: Path

@@ -98,7 +98,7 @@ def ask(
     """Answer questions from private rows, each priced before, booked and with an interval."""
     from understudy.asking.run import Terms
 
-    asked = Asked(
+    asked = AskOptions(
         questions=questions,
         terms=Terms(
             epsilon=epsilon,
@@ -161,7 +161,7 @@ def _check_books(table: str, ledger: LedgerFile | None, schema: Any) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class AskOptions:
     """Questions, their price and what is public."""
 
     questions: list[str]

@@ -206,8 +206,8 @@ def local_answer(
     book.book(survey, report)
     sys.stdout.write(report.to_json() + "\n")
     talk.say(
-        f"Booked in {book.path}: epsilon {survey.epsilons[level]:g}; {book.left():g} is left for "
-        "other surveys."
+        f"Booked in {book.path}: epsilon {survey.epsilons[level]:g}; {book.read_left():g} is left "
+        "for other surveys."
     )
 
 
@@ -342,9 +342,9 @@ def _reasons(collected: Collected) -> str:
 
 
 def _say_crowded(collected: Collected, talk: Talk) -> None:
-    from understudy.local.poisoning import crowded_questions
+    from understudy.local.poisoning import find_crowded_questions
 
-    crowded = crowded_questions(collected)
+    crowded = find_crowded_questions(collected)
     if crowded:
         named = ", ".join(str(collected.plan.questions[place]) for place in crowded[:5])
         talk.say(

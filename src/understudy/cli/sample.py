@@ -101,15 +101,15 @@ def write_rows(
         wanted = released.draws or released.rows
     with talk.working("writing rows", wanted) as progress:
 
-        def drawn(count: int) -> None:
+        def report(count: int) -> None:
             progress("writing rows", count, -1)
 
         if output != "-":
-            released.write(output, rows, seed, drawn, **conditions)
+            released.write(output, rows, seed, report, **conditions)
             return
         with tempfile.TemporaryDirectory() as folder:
             whole = Path(folder) / "rows.csv"
-            released.write(whole, rows, seed, drawn, **conditions)
+            released.write(whole, rows, seed, report, **conditions)
             try:
                 with whole.open("rb") as file:
                     shutil.copyfileobj(file, sys.stdout.buffer)

@@ -244,7 +244,7 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
             discovered = discovery.find()
         if discovered.empty:
             notes.append(name_empty(discovered))
-        if left_out := source.left_out():
+        if left_out := source.describe_left_out():
             notes.append(left_out)
     for sentence in notes:
         talk.note(sentence)

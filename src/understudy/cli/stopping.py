@@ -41,18 +41,18 @@ def stoppable() -> Iterator[None]:
             received.append(number)
         raise Stopped
 
-    def lost(unraisable: Any) -> None:
+    def stop_later(unraisable: Any) -> None:
         """Where the signal fell into code that cannot fail (a destructor), stop a moment later."""
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             signal.signal(signal.SIGALRM, stop)
             signal.setitimer(signal.ITIMER_REAL, _AGAIN)
         else:
-            before_lost(unraisable)
+            hook_before(unraisable)
 
     # A signal that is ignored (nohup, a background job) stays so.
     heeded = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
     before = {each: signal.signal(each, stop) for each in heeded}
-    before_lost, sys.unraisablehook = sys.unraisablehook, lost
+    hook_before, sys.unraisablehook = sys.unraisablehook, stop_later
     try:
         yield
     except BaseException as error:
@@ -71,6 +71,6 @@ def stoppable() -> Iterator[None]:
         )
         raise SystemExit(128 + number) from None
     finally:
-        sys.unraisablehook = before_lost
+        sys.unraisablehook = hook_before
         for each, handler in before.items():
             signal.signal(each, handler)

@@ -55,7 +55,7 @@ def attack_reconstruction(compressor: Any, known: Any, attacked: Any) -> Reconst
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inference:
+class GuessRates:
     """How often a label is guessed right."""
 
     from_coordinates: float
@@ -67,7 +67,7 @@ class Inference:
 
 def attack_attribute(
     compressor: Any, known: Any, labels: Any, attacked: Any, secrets: Any
-) -> Inference:
+) -> GuessRates:
     """Guess a label from coordinates, by a logistic regression on rows that the attacker has."""
     labels, secrets = np.asarray(labels), np.asarray(secrets)
     if len(np.unique(labels)) < 2:
@@ -78,7 +78,7 @@ def attack_attribute(
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=MAX_ITERATIONS))
         return float(model.fit(train, labels).score(test, secrets))
 
-    return Inference(
+    return GuessRates(
         from_coordinates=share(compressor.transform(known), compressor.transform(attacked)),
         from_rows=share(np.asarray(known), np.asarray(attacked)),
         baseline=float(np.mean(secrets == values[counts.argmax()])),

@@ -149,7 +149,7 @@ class _Compressor(Projector, Classifier):
 
     def transform(self, X: Any) -> Matrix:  # noqa: N803
         """The coordinates of each row: the projection is private, the rows are still somebody's."""
-        found: Matrix = (self._scaled(X) - self.mean_) @ self.components_.T
+        found: Matrix = (self._scale(X) - self.mean_) @ self.components_.T
         return found
 
     def inverse_transform(self, X: Any) -> Matrix:  # noqa: N803

@@ -55,7 +55,7 @@ def plan_groupings(
     waiting = sorted(wanted, key=lambda names: (-groups(names, sizes, distinct), sorted(names)))
     sets: list[frozenset[str]] = []
     while waiting:
-        grouping, waiting = _grown(waiting[0], waiting[1:], sizes, distinct, most)
+        grouping, waiting = _grow(waiting[0], waiting[1:], sizes, distinct, most)
         sets.append(grouping)
     queries: list[tuple[frozenset[str], ...]] = []
     room = 0
@@ -75,7 +75,7 @@ def groups(names: Collection[str], sizes: Mapping[str, int], distinct: int) -> i
     return min(math.prod(sizes[name] for name in names), distinct)
 
 
-def _grown(
+def _grow(
     seed: frozenset[str],
     waiting: list[frozenset[str]],
     sizes: Mapping[str, int],

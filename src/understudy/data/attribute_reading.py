@@ -96,7 +96,7 @@ class AttributeReader:
             return self._category(name, kind, entry)
         return self._quantity(name, kind, entry)
 
-    def computed(self, name: str, entry: Any) -> Attribute:
+    def read_computed(self, name: str, entry: Any) -> Attribute:
         """A column with a formula: it needs no bounds, and bins that are given mean nothing."""
         self.column = name
         kind = entry.get("kind") if isinstance(entry, Mapping) else None

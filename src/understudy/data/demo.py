@@ -39,11 +39,11 @@ _CODE_BOOK: dict[str, dict[float, str]] = {
 def demo_schema() -> Schema:
     """The public facts about the survey, from its code book."""
 
-    def ordered(name: str) -> dict[str, Any]:
+    def describe_ordered(name: str) -> dict[str, Any]:
         return {"kind": "categorical", "values": list(_CODE_BOOK[name].values()), "ordered": True}
 
     attributes: dict[str, Any] = {
-        "rate_marriage": ordered("rate_marriage"),
+        "rate_marriage": describe_ordered("rate_marriage"),
         "age": {
             "kind": "categorical",
             "values": [17.5, 22.0, 27.0, 32.0, 37.0, 42.0],
@@ -59,8 +59,8 @@ def demo_schema() -> Schema:
             "values": [0.0, 1.0, 2.0, 3.0, 4.0, 5.5],
             "ordered": True,
         },
-        "religious": ordered("religious"),
-        "educ": ordered("educ"),
+        "religious": describe_ordered("religious"),
+        "educ": describe_ordered("educ"),
         "occupation": {"kind": "categorical", "values": _JOBS},
         "occupation_husb": {"kind": "categorical", "values": _JOBS},
         "affairs": {"kind": "real", "edges": [0, 0.01, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 60]},

@@ -71,7 +71,7 @@ class EncodedColumns(Mapping[str, Codes]):
 
 def encode(table: Table, schema: Schema) -> Coded:
     """Turn a table into codes; its columns must be those of the schema, in any order."""
-    schema = schema.ordered_as(table.names, table.source)
+    schema = schema.order_as(table.names, table.source)
     if not schema.modelled:
         raise InputError(
             f"{table.source} has no column to model: the schema holds only identifiers and text."

@@ -211,7 +211,7 @@ class ExpressionParser:
         if self._now[1] in ("=", "=="):
             raise self._fail('it holds "="; write a column that follows from others as a "formula"')
         if not signs:
-            self._expected("one of <, <=, > and >=")
+            self._refuse_next("one of <, <=, > and >=")
         self._finish()
         found = []
         for sign, left, right in zip(signs, sides[:-1], sides[1:], strict=True):
@@ -224,7 +224,7 @@ class ExpressionParser:
         """A column and what it is computed from."""
         name = self._column()
         if self._now[1] != "=":
-            self._expected("=")
+            self._refuse_next("=")
         self._take()
         found = self._sum()
         self._finish()
@@ -234,7 +234,7 @@ class ExpressionParser:
         """A column, and one that follows from it."""
         first = self._column()
         if self._now[1] != "->":
-            self._expected("->")
+            self._refuse_next("->")
         self._take()
         second = self._column()
         self._finish()
@@ -281,7 +281,7 @@ class ExpressionParser:
             found = self._sum()
             self._close()
             return found
-        self._expected("a column, a number or (")
+        self._refuse_next("a column, a number or (")
 
     def _call(self) -> Expression:
         name = self._take()
@@ -299,17 +299,17 @@ class ExpressionParser:
 
     def _close(self) -> None:
         if self._now[1] != ")":
-            self._expected(")")
+            self._refuse_next(")")
         self._take()
 
     def _column(self) -> str:
         if self._now[0] != "column":
-            self._expected("a column")
+            self._refuse_next("a column")
         return self._take()
 
     def _finish(self) -> None:
         if self._now[0] != "end":
-            self._expected("its end")
+            self._refuse_next("its end")
 
     def _moment(self, text: str) -> float:
         try:
@@ -335,7 +335,7 @@ class ExpressionParser:
         self._at += 1
         return text
 
-    def _expected(self, what: str) -> NoReturn:
+    def _refuse_next(self, what: str) -> NoReturn:
         kind, text, place = self._now
         found = "it ends" if kind == "end" else f"there is {text!r}"
         raise self._fail(f"{what} was expected at character {place + 1}, where {found}")

@@ -92,7 +92,7 @@ class Form:
         index = NameIndex(names)
         return [name for name in self.entries if not index.find(name)]
 
-    def known_part(self) -> Schema:
+    def read_known_part(self) -> Schema:
         """The columns that lack nothing, as a schema."""
         whole = sorted(set(self.other) - {"reading"})
         if whole:

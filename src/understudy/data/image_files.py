@@ -22,7 +22,7 @@ from understudy.data.png import Picture, read_png, write_png
 from understudy.errors import InputError
 
 IDX_ENDS = (".idx", ".idx.gz", "-ubyte", "-ubyte.gz", ".idx3", ".idx1")
-MAX_BYTES = 1 << 31
+MAX_IMAGE_BYTES = 1 << 31
 GAP = 2
 """Pixels between the images of a contact sheet."""
 
@@ -102,7 +102,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     try:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
-            data = zlib.decompressobj(31).decompress(data, MAX_BYTES)
+            data = zlib.decompressobj(31).decompress(data, MAX_IMAGE_BYTES)
         zeros, kind, dimensions = struct.unpack(">HBB", data[:4])
         sides = struct.unpack(f">{dimensions}I", data[4 : 4 + 4 * dimensions])
     except OSError as error:

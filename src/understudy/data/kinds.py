@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from understudy.data.csv_files import MARKS
-from understudy.data.sql import quoted
+from understudy.data.sql import quote_name
 
 _INTEGER = r"[-+]?(0|[1-9][0-9]{0,17})"
 _REAL = r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
@@ -31,9 +31,9 @@ def csv_kinds(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]
     """
     conditions: dict[tuple[str, str], str] = {}
     for name in names:
-        value = f"trim({quoted(name)})"
+        value = f"trim({quote_name(name)})"
         present = f"NOT regexp_full_match({value}, '{_MARKED}')"
-        conditions[name, "something"] = f"{quoted(name)} <> ''"
+        conditions[name, "something"] = f"{quote_name(name)} <> ''"
         conditions[name, "present"] = present
         for kind, test in _TESTS.items():
             conditions[name, kind] = f"{present} AND NOT ({test.replace('<v>', value)})"
@@ -99,7 +99,7 @@ def csv_number(name: str, kind: str) -> tuple[str, str]:
     The number is NULL where it is missing. Of the second, 0 means that it is there, else see
     :class:`Column`.
     """
-    value = f"trim({quoted(name)})"
+    value = f"trim({quote_name(name)})"
     mark = (
         f"CASE WHEN {value} IS NULL THEN 1 ELSE coalesce(list_position([{_MARKS_SQL}], "
         f"{value}), 0) END"
@@ -114,7 +114,7 @@ def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str
     pattern = f"{_DATE}T{_MINUTE}:[0-5][0-9]"
     others = {}
     for name in names:
-        value = f"trim({quoted(name)})"
+        value = f"trim({quote_name(name)})"
         others[name] = f"NOT regexp_full_match({value}, '{_MARKED}|{pattern}')"
     found = find_anywhere(ask, relation, others)
     return {name: "" if name in found else "%Y-%m-%dT%H:%M:%S" for name in names}

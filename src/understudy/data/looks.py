@@ -10,19 +10,23 @@ if TYPE_CHECKING:
     from understudy.data.schema import Attribute, Schema
     from understudy.data.tables import Column, Table
 
-MAX_ROWS = 10
+MAX_SHOWN_ROWS = 10
 """Rows of a table that are shown."""
 
 MAX_COLUMNS = 30
-MAX_TEXT = 60
+MAX_SHOWN_TEXT = 60
 """Characters of a cell."""
 
-MAX_VALUES = 6
+MAX_SHOWN_VALUES = 6
 """Values of a category that are listed."""
 
 
 def html_table(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], *, longest: int = MAX_TEXT
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    longest: int = MAX_SHOWN_TEXT,
 ) -> str:
     """A titled table; every text is escaped, and those beyond ``longest`` characters are cut."""
     head = "".join(f"<th>{_cell(heading, longest)}</th>" for heading in headings)
@@ -46,7 +50,7 @@ def _cell(value: Any, longest: int) -> str:
 def table_html(table: Table) -> str:
     """The first rows of a table."""
     names = table.names[:MAX_COLUMNS]
-    shown = min(table.rows, MAX_ROWS)
+    shown = min(table.rows, MAX_SHOWN_ROWS)
     cells = [_texts(table.columns[name], shown) for name in names]
     title = f"{table.rows:,} rows, {len(table.names):,} columns"
     if table.rows > shown:
@@ -99,9 +103,9 @@ def domain_of(attribute: Attribute) -> str:
     if isinstance(attribute, Category):
         labels = [attribute.label(code) for code in range(attribute.values_size)]
         more = ""
-        if len(labels) > MAX_VALUES:
-            more = f" and {len(labels) - MAX_VALUES:,} more"
-        return ", ".join(labels[:MAX_VALUES]) + more
+        if len(labels) > MAX_SHOWN_VALUES:
+            more = f" and {len(labels) - MAX_SHOWN_VALUES:,} more"
+        return ", ".join(labels[:MAX_SHOWN_VALUES]) + more
     if isinstance(attribute, Text):
         return "not read"
     return "made for every row"

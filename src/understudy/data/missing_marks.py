@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.data.columns import Column, Table
-from understudy.data.sql import literal, quoted
+from understudy.data.sql import literal, quote_name
 
 
 def marked_columns(
     kinds: Mapping[str, str],
     marks: Sequence[str],
     *,
-    quote: Callable[[str], str] = quoted,
+    quote: Callable[[str], str] = quote_name,
     text: Callable[[str], str] = literal,
 ) -> str:
     """The columns of a relation, in SQL: NULL where a cell holds a mark.

@@ -17,7 +17,7 @@ from typing import Any
 
 from understudy.data.csv_files import check_names, read_names
 from understudy.data.read_options import ReadOptions
-from understudy.data.sql import quoted
+from understudy.data.sql import quote_name
 from understudy.errors import InputError
 
 Texts = dict[str, list[str | None]]
@@ -54,7 +54,7 @@ def read_sqlite(path: Path, options: ReadOptions) -> Texts:
                 "AND name NOT LIKE 'sqlite_%' ORDER BY name"
             ).fetchall()
             name = _choose(path, "table", [row[0] for row in found], options)
-            cursor = database.execute(f"SELECT * FROM {quoted(name)}")
+            cursor = database.execute(f"SELECT * FROM {quote_name(name)}")
             names = [column[0] for column in cursor.description]
             check_names(names, path)
             return _by_column(names, cursor.fetchall())

@@ -62,7 +62,7 @@ def write_folder(
     path = writable_folder(path)
     lock, stopped = threading.Lock(), threading.Event()
 
-    def told(pieces: Iterable[Table]) -> Iterator[Table]:
+    def report_each(pieces: Iterable[Table]) -> Iterator[Table]:
         for piece in pieces:
             if stopped.is_set():
                 raise OSError("stopped")
@@ -73,7 +73,7 @@ def write_folder(
 
     with _folder_written_whole(path) as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [
-            pool.submit(write_parquet, folder / f"part-{place:05}.parquet", told(pieces))
+            pool.submit(write_parquet, folder / f"part-{place:05}.parquet", report_each(pieces))
             for place, pieces in enumerate(partitions)
         ]
         try:

@@ -86,7 +86,7 @@ LISTS = (
 
 _SPACES = (" ", "-", "_")
 
-MOST = 0.75
+LISTED_SHARE = 0.75
 """Of the words of a column: where a list has this many, it is asked for the others."""
 
 
@@ -101,7 +101,7 @@ def find_others(words: Iterable[str]) -> list[str]:
     plain = {_plain(word) for word in seen}
     found: set[str] = set()
     for listed, keys in zip(LISTS, _keys(), strict=True):
-        if seen and len(plain & keys) >= MOST * len(seen):
+        if seen and len(plain & keys) >= LISTED_SHARE * len(seen):
             found |= {_write(word, seen) for word in listed}
     return sorted(found - set(seen))
 

@@ -25,7 +25,7 @@ from understudy.data.kinds import CASTS, Ask, csv_format, csv_kinds, csv_number
 from understudy.data.missing_marks import marked_columns
 from understudy.data.other_files import READERS, read_arrow
 from understudy.data.read_options import Reading, ReadOptions
-from understudy.data.sql import first_line, literal, new_engine, quoted
+from understudy.data.sql import first_line, literal, new_engine, quote_name
 from understudy.data.writing import SUFFIXES, table_suffix
 from understudy.errors import InputError
 from understudy.machine.late import LateModule
@@ -151,7 +151,7 @@ class _Loader:
     def _load_texts(self, texts: Mapping[str, list[str | None]]) -> dict[str, str | None]:
         arrays = {f"c{i}": np.array(cells, dtype=object) for i, cells in enumerate(texts.values())}
         self.engine.register("texts", arrays)
-        named = ", ".join(f"CAST(c{i} AS VARCHAR) AS {quoted(n)}" for i, n in enumerate(texts))
+        named = ", ".join(f"CAST(c{i} AS VARCHAR) AS {quote_name(n)}" for i, n in enumerate(texts))
         self._keep(dict.fromkeys(texts, "text"), f"(SELECT {named} FROM texts)")
         return dict.fromkeys(texts)
 
@@ -216,14 +216,14 @@ def _fetch_columns(
 
 def _fetch_csv(engine: Any, column: str, kind: str) -> Column:
     """A column of a CSV file: its texts, and what they look like taken together."""
-    raw = _fetch_text(engine, quoted(column))
+    raw = _fetch_text(engine, quote_name(column))
     if kind in ("text", "empty"):
         return raw
     return replace(_fetch(engine, column, kind, from_text=True), raw=raw)
 
 
 def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Column:
-    name = quoted(column)
+    name = quote_name(column)
     if kind == "text":
         return _fetch_text(engine, name, MAX_LISTED_WORDS)
     if from_text:

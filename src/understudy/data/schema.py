@@ -101,7 +101,7 @@ class Schema:
         """The attributes that have codes: all but identifiers, text and computed columns."""
         return tuple(attribute for attribute in self.attributes if attribute.modelled)
 
-    def ordered_as(self, names: Sequence[str], source: str) -> Schema:
+    def order_as(self, names: Sequence[str], source: str) -> Schema:
         """The schema in the order of a table's columns, which must be the same."""
         for name in self.names:
             if name not in names:
@@ -226,7 +226,7 @@ class _SchemaReader:
         check_columns([str(name) for name in attributes], self.source)
         reading = check_reading(document.get("reading", {}), self.source)
         if document.get("constraints", []) != []:
-            found = self.constrained(attributes, document["constraints"])
+            found = self.read_constrained(attributes, document["constraints"])
         else:
             found = Schema(
                 tuple(self.reader.attribute(name, entry) for name, entry in attributes.items())
@@ -235,7 +235,7 @@ class _SchemaReader:
         missing_cells = self.missing_cells(document, found)
         return replace(found, reading=reading, missing_cells=missing_cells)
 
-    def constrained(self, entries: Mapping[str, Any], constraints: Any) -> Schema:
+    def read_constrained(self, entries: Mapping[str, Any], constraints: Any) -> Schema:
         # Constraints are about attributes: that module comes after this one.
         from understudy.data.constraints import formula_columns, read_constraints
 
@@ -243,7 +243,7 @@ class _SchemaReader:
             raise self.bad('"constraints" must be a list of objects')
         computed = formula_columns(constraints)
         attributes = tuple(
-            self.reader.computed(name, entry)
+            self.reader.read_computed(name, entry)
             if name in computed
             else self.reader.attribute(name, entry)
             for name, entry in entries.items()

@@ -13,7 +13,7 @@ else:
     duckdb = LateModule("duckdb")
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
 

@@ -6,7 +6,7 @@ from understudy.data.columns import Column, Table
 from understudy.data.csv_files import MARKS
 from understudy.data.kinds import csv_format, csv_kinds, csv_number, find_anywhere
 from understudy.data.reading import READ_SUFFIXES, parquet_relation, read_table
-from understudy.data.sql import literal, quoted
+from understudy.data.sql import literal, quote_name
 from understudy.data.writing import (
     SUFFIXES,
     table_suffix,
@@ -27,7 +27,7 @@ __all__ = [
     "find_anywhere",
     "literal",
     "parquet_relation",
-    "quoted",
+    "quote_name",
     "read_table",
     "table_suffix",
     "write_parquet",

@@ -172,7 +172,7 @@ class TimeNotation:
         pieces, place = [], 0
         while place < len(written):
             found = _DIRECTIVE.match(written, place)
-            known = found is not None and (not found[0].startswith("%") or self._known(found[0]))
+            known = found is not None and (not found[0].startswith("%") or self._is_known(found[0]))
             if found is None or not known:
                 raise self._bad(f"does not know {written[place : place + 2]!r}")
             pieces.append(found[0])
@@ -180,7 +180,7 @@ class TimeNotation:
         return pieces
 
     @staticmethod
-    def _known(piece: str) -> bool:
+    def _is_known(piece: str) -> bool:
         return piece in _PARTS or piece == "%%"
 
     def _check(self) -> None:

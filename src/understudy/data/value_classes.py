@@ -44,7 +44,7 @@ class GridClasses(Quantity):
         found = np.full(len(numbers), len(self.steps) + 1, dtype=np.int64)
         with np.errstate(over="ignore", invalid="ignore"):
             for place in range(len(self.steps) - 1, -1, -1):
-                factor, divides = scaled_by(self.steps[place])
+                factor, divides = find_scale(self.steps[place])
                 if divides:
                     on_grid = np.floor(numbers / factor) * factor == numbers
                 else:
@@ -125,7 +125,7 @@ def nearest_multiple(number: float, step: float) -> int:
     return math.floor(number / step + 0.5)
 
 
-def scaled_by(step: float) -> tuple[float, bool]:
+def find_scale(step: float) -> tuple[float, bool]:
     """A whole number by which a value is divided, or multiplied, to tell whether it lies on the
     grid of a step.
     """

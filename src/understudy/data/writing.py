@@ -23,7 +23,7 @@ from understudy.data.files import (
     writable_file,
     write_whole,
 )
-from understudy.data.sql import first_line, literal, new_engine, quoted
+from understudy.data.sql import first_line, literal, new_engine, quote_name
 from understudy.errors import InputError
 from understudy.machine.late import LateModule
 
@@ -191,6 +191,6 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
                 absent = f"CAST({literal(column.mark)} AS {kind})"
                 expression = f"CAST({expression} AS {kind})"
             expression = f"CASE WHEN m{place} > 0 THEN {absent} ELSE {expression} END"
-        parts.append(f"{expression} AS {quoted(name)}")
+        parts.append(f"{expression} AS {quote_name(name)}")
     engine.register("chunk", arrays)
     return f"SELECT {', '.join(parts)} FROM chunk"

@@ -31,7 +31,7 @@ from understudy.encrypted.paillier import PublicKey
 from understudy.errors import InputError
 from understudy.federation.messages import Message, digest
 from understudy.federation.noise_shares import MAX_SHARE_SCALE
-from understudy.federation.sums import MAX_STEPS
+from understudy.federation.sums import MAX_SUM_STEPS
 from understudy.federation.terms import MAX_HOLDERS
 from understudy.privacy.budget import (
     Budget,
@@ -51,7 +51,7 @@ from understudy.privacy.sums import PARTS, Sum
 
 VERSION = 1
 
-MAX_NUMBERS = 1 << 22
+MAX_ENCRYPTED_NUMBERS = 1 << 22
 """Of all items together."""
 
 NOISE_ROOM = 1 << 14
@@ -158,9 +158,10 @@ class Plan:
             question.check(self.domain)
         if self.scores and not self.pairs:
             raise InputError("Scores are of tables of two columns, and the plan has none.")
-        if sum(item.cells for item in self.items) > MAX_NUMBERS:
+        if sum(item.cells for item in self.items) > MAX_ENCRYPTED_NUMBERS:
             raise InputError(
-                f"The plan has more than {MAX_NUMBERS:,} numbers; take fewer or smaller tables."
+                f"The plan has more than {MAX_ENCRYPTED_NUMBERS:,} numbers; take fewer or smaller "
+                "tables."
             )
 
     @property
@@ -246,7 +247,7 @@ class Plan:
     def blocks(self, place: int) -> dict[Part, Block]:
         """The blocks of a question of sums, on the grids on which owners round them."""
         question = self.sums[place]
-        steps = MAX_STEPS[self.currency]
+        steps = MAX_SUM_STEPS[self.currency]
         blocks = question.blocks(self.domain, self.neighbours, 1)
         return {
             part: block if block.steps <= steps else block.on_grid(steps)

@@ -52,7 +52,7 @@ Asked = Measure | Sum | PairScores
 
 
 @dataclass(frozen=True, kw_only=True)
-class Priced:
+class PricedItems:
     """The items that a question is about, and the noise of each."""
 
     items: tuple[Item, ...]
@@ -76,7 +76,7 @@ class Priced:
 
 def price_question(
     plan: Plan, question: Asked, ledger: Ledger, noise: Noise, enough: int
-) -> Priced:
+) -> PricedItems:
     """The items of a question and the noise that it needs; refuses what is not in the plan."""
     question.check(plan.domain)
     blocks: Mapping[Part, Block] = {}
@@ -108,7 +108,7 @@ def price_question(
                 f"So small a budget needs more noise than the plan has room for in {item.name}; "
                 "raise epsilon or ask for less."
             )
-    return Priced(items=tuple(items), scales=tuple(scales), lines=tuple(lines), blocks=blocks)
+    return PricedItems(items=tuple(items), scales=tuple(scales), lines=tuple(lines), blocks=blocks)
 
 
 def _table_number(plan: Plan, axes: Marginal) -> int:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from understudy.encrypted.masks import derive_masks, open_seed
 from understudy.encrypted.paillier import PrivateKey
 from understudy.encrypted.plans import Item, Plan
-from understudy.encrypted.questions import Asked, PairScores, Priced, price_question
+from understudy.encrypted.questions import Asked, PairScores, PricedItems, price_question
 from understudy.encrypted.uploads import seed_statement
 from understudy.errors import InputError
 from understudy.federation.allowance import Allowance, Reservation
@@ -258,7 +258,7 @@ class CryptoService(AnsweringParty["_Session"]):
             return Measure.from_wire(asked, budget)
         return sum_from_wire(asked, budget, self.plan.domain)
 
-    def _decrypt(self, priced: Priced, ciphertexts: list[int], session: _Session) -> list[int]:
+    def _decrypt(self, priced: PricedItems, ciphertexts: list[int], session: _Session) -> list[int]:
         """Blinded sums, without masks and with this service's noise."""
         modulus = self.plan.key.modulus
         found: list[int] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def coded_query(
+def open_coded_query(
     table: EngineTable,
     cells: Sequence[CellCode],
     person: str | None,

@@ -61,7 +61,7 @@ class EngineColumns:
         rows = totals.pop()
         self._table.check_rows(rows)
         if self._person is not None:
-            self.left_out = self._left_out(self._person, rows)
+            self.left_out = self._count_left_out(self._person, rows)
         elif rows == 0:  # whether any of a person's rows counts is private
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
 
@@ -76,7 +76,7 @@ class EngineColumns:
         names = [column.name for column in columns]
         return limit_rows_per_person(dialect, query, names, self._most, names)
 
-    def _left_out(self, person: str, kept: int) -> LeftOut:
+    def _count_left_out(self, person: str, kept: int) -> LeftOut:
         owner = whose(self._engine.dialect, self._table.raw(person))
         query = f"SELECT count(*), count({owner}) FROM {self._engine.relation}"
         every, known = (int(column[0]) for column in self._engine.numbers(query))

@@ -52,6 +52,10 @@ class Dialect:
     """A key looked up among a few keys and their codes, where that is faster than a join; NULL if
     it is not there.
     """
+    count_reached: Callable[[str, Sequence[str], str], str] | None = None
+    """How many edges, given as texts and their type, are not above a value; where that takes less
+    time to plan than a comparison with each.
+    """
     logs_queries: bool = False
     """Whether the engine is known to write queries where others read them: private texts must not
     stand in one.
@@ -66,7 +70,7 @@ class Dialect:
     reads_moments: bool = True
     """Whether ``try_cast`` gives NULL, not an error, for a text that is no date."""
 
-    def quoted(self, name: str) -> str:
+    def quote_name(self, name: str) -> str:
         """A name as SQL writes it."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
@@ -131,6 +135,9 @@ DUCKDB = Dialect(
     random="random()",
     collation="C",
     looked_up=lambda key, keys, codes: f"map([{', '.join(keys)}], {list(codes)})[{key}]",
+    count_reached=lambda value, edges, kind: (
+        f"len(list_filter(CAST([{', '.join(edges)}] AS {kind}[]), lambda edge: edge <= {value}))"
+    ),
 )
 
 POSTGRES = Dialect(

@@ -35,7 +35,7 @@ from understudy.data.value_classes import (
     GridValues,
     MonthDayClasses,
     WeekdayClasses,
-    scaled_by,
+    find_scale,
 )
 from understudy.engines.dialects import Dialect
 from understudy.engines.extended import extend_attribute
@@ -49,6 +49,9 @@ LAST_DAY = (dt.datetime.max - EPOCH).days
 """Of the calendar, in days since 1970."""
 
 _LINEAR_BINS = 8
+_MANY_BINS = 500
+"""Beyond as many, planning a comparison with each edge takes longer than counting those reached."""
+_COUNTED_BINS = 64
 
 
 @dataclass(frozen=True)
@@ -201,8 +204,8 @@ class CellCode:
         else:
             if kind != "real":
                 value = self.dialect.cast(value, "real")
-            cuts = [self.dialect.number(cut, "real") for cut in cut_between_values(attribute)[1:-1]]
-            code = self._bins(value, cuts)
+            edges = [f"'{float(cut)!r}'" for cut in cut_between_values(attribute)[1:-1]]
+            code = self._typed_bins(value, edges, "real")
         mark = missing_number(attribute)
         if not math.isnan(mark):  # a number may stand for "missing": -99, say
             if kind == "real":
@@ -238,7 +241,8 @@ class CellCode:
         elif isinstance(attribute, GridValues):
             code = self._steps(attribute, self._epoch(attribute, value, kind))
         else:
-            code = self._bins(value, self._edges_of_moments(kind))
+            edges, compared = self._texts_of_moments(kind, whole_cuts(attribute)[1:-1])
+            code = self._typed_bins(value, edges, compared)
         mark = missing_number(attribute)
         if math.isnan(mark):
             return code
@@ -270,14 +274,14 @@ class CellCode:
             known = f"CASE WHEN n{self.place} IS NOT NULL THEN {code} ELSE {known} END"
         return self._case(self._null(), known)
 
-    def _edges_of_moments(self, kind: str) -> list[str]:
-        """The inner edges as dates or datetimes."""
-        assert isinstance(self.attribute, Quantity)
-        return self._written_moments(kind, whole_cuts(self.attribute)[1:-1])
-
     def _written_moments(self, kind: str, moments: Sequence[float]) -> list[str]:
-        """Numbers of the attribute's unit as dates or datetimes; those beyond the calendar hold
-        nothing back.
+        """Numbers of the attribute's unit as dates or datetimes."""
+        texts, compared = self._texts_of_moments(kind, moments)
+        return [self.dialect.cast(text, compared) for text in texts]
+
+    def _texts_of_moments(self, kind: str, moments: Sequence[float]) -> tuple[list[str], str]:
+        """Numbers of the attribute's unit as texts, and the kind that these are compared as; those
+        beyond the calendar hold nothing back.
         """
         if self.attribute.kind == "date":
             unit = dt.timedelta(days=1)
@@ -287,22 +291,21 @@ class CellCode:
             compared = "date"
         else:
             compared = "datetime"
-        written = []
+        texts = []
         for number in moments:
             with contextlib.suppress(OverflowError):
                 moment = EPOCH + int(number) * unit
                 if compared == "date":
-                    text = moment.date().isoformat()
+                    texts.append(f"'{moment.date().isoformat()}'")
                 else:
-                    text = moment.isoformat(sep=" ")
-                written.append(self.dialect.cast(f"'{text}'", compared))
-        return written
+                    texts.append(f"'{moment.isoformat(sep=' ')}'")
+        return texts, compared
 
     def _grids(self, attribute: GridClasses, value: str) -> str:
         """Which of some grids a number lies on, as :meth:`GridClasses.code` tells it."""
         cases = [f"WHEN {value} = {self.dialect.number(0.0, 'real')} THEN 0"]
         for place, step in enumerate(attribute.steps):
-            number, divides = scaled_by(step)
+            number, divides = find_scale(step)
             factor = self.dialect.number(number, "real")
             on_grid = f"floor({value} * {factor} + {self.dialect.number(0.5, 'real')}) / {factor}"
             if divides:
@@ -371,6 +374,24 @@ class CellCode:
         below = self._bins(value, edges[:middle], first)
         above = self._bins(value, edges[middle + 1 :], first + middle + 1)
         return f"CASE WHEN {value} < {edges[middle]} THEN {below} ELSE {above} END"
+
+    def _typed_bins(self, value: str, edges: Sequence[str], kind: str) -> str:
+        """The same with edges that are texts of a kind."""
+        if self.dialect.count_reached is not None and len(edges) > _MANY_BINS:
+            return self._count_bins(value, edges, kind)
+        return self._bins(value, [self.dialect.cast(edge, kind) for edge in edges])
+
+    def _count_bins(self, value: str, edges: Sequence[str], kind: str, first: int = 0) -> str:
+        """The same where there are many of them: the last ones at once."""
+        assert self.dialect.count_reached is not None
+        if len(edges) <= _COUNTED_BINS:
+            reached = self.dialect.count_reached(value, edges, self.dialect.types[kind])
+            return f"({first} + {reached})"
+        middle = len(edges) // 2
+        below = self._count_bins(value, edges[:middle], kind, first)
+        above = self._count_bins(value, edges[middle + 1 :], kind, first + middle + 1)
+        edge = self.dialect.cast(edges[middle], kind)
+        return f"CASE WHEN {value} < {edge} THEN {below} ELSE {above} END"
 
     # ---- categories
 

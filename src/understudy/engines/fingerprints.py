@@ -29,7 +29,7 @@ def engine_fingerprint(table: EngineTable, key: bytes) -> str:
     text = dialect.types["text"]
     parts = [dialect.literal(secret)]
     for name in names:
-        value = f"CAST({dialect.quoted(name)} AS {text})"
+        value = f"CAST({dialect.quote_name(name)} AS {text})"
         length = f"CAST(length({value}) AS {text})"
         parts.append(f"CASE WHEN {value} IS NULL THEN '-' ELSE concat({length}, ':', {value}) END")
     digests = f"SELECT md5({join_texts(parts)}) AS d FROM {engine.relation}"

@@ -21,7 +21,7 @@ class LaterRows:
 
     def __init__(self, table: EngineTable, schema: Schema) -> None:
         self._table = table
-        self.schema = schema.ordered_as(table.names, table.source)
+        self.schema = schema.order_as(table.names, table.source)
         found = table.engine.numbers(f"SELECT count(*) FROM {table.engine.relation}")
         self.rows = int(found[0][0])
         if self.rows == 0:
@@ -30,7 +30,7 @@ class LaterRows:
 
     @cached_property
     def _coded(self) -> EngineRows:
-        coded = self._table.coded(self.schema)
+        coded = self._table.encode(self.schema)
         if coded.rows != self.rows:
             raise changed_error(self._table.source)
         return coded

@@ -22,7 +22,7 @@ def whose(dialect: Dialect, raw: Raw) -> str:
         # As it stands in the table: a decimal number has more digits than the real that it would
         # be cast to, and two persons would be one.
         nan = f"CAST('NaN' AS {dialect.types['real']})"
-        return f"CASE WHEN {raw.sql} <> {nan} THEN {dialect.quoted(raw.name)} END"
+        return f"CASE WHEN {raw.sql} <> {nan} THEN {dialect.quote_name(raw.name)} END"
     if raw.kind != "text":
         return raw.sql
     spaces = dialect.literal(_SPACES)

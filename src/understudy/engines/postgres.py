@@ -94,7 +94,7 @@ class PostgresEngine:
 
     def _find_table(self, table: str) -> str:
         """The table's full name: a temporary one of the same name must not come before it."""
-        quoted = ".".join(self.dialect.quoted(part) for part in table.split("."))
+        quoted = ".".join(self.dialect.quote_name(part) for part in table.split("."))
         found = self._connection.execute(
             "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = "
             "c.relnamespace "
@@ -105,7 +105,7 @@ class PostgresEngine:
             raise InputError(
                 f"{self.source}: there is no table {table!r} there; check its name and its schema."
             )
-        return ".".join(self.dialect.quoted(part) for part in found)
+        return ".".join(self.dialect.quote_name(part) for part in found)
 
     def _types(self) -> Mapping[str, tuple[str, str]]:
         described = self._connection.execute(f"SELECT * FROM {self.relation} LIMIT 0").description

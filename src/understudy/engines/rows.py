@@ -15,7 +15,7 @@ from understudy.counting.sums import Summer
 from understudy.data.cells import Outside, absent_code
 from understudy.data.schema import Attribute, Schema
 from understudy.engines import Engine, EngineError
-from understudy.engines.coded_cells import coded_query
+from understudy.engines.coded_cells import open_coded_query
 from understudy.engines.encoding import CellCode, Raw
 from understudy.engines.extended import fold_codes, outside
 from understudy.engines.persons import whose
@@ -80,13 +80,13 @@ class EngineTable:
                 "table of values; "
                 f"cast it in a view, or make it a text in the schema."
             )
-        return Raw(name, kind, engine.dialect.cast(engine.dialect.quoted(name), kind))
+        return Raw(name, kind, engine.dialect.cast(engine.dialect.quote_name(name), kind))
 
-    def coded(self, schema: Schema, person: str | None = None, most: int = 1) -> EngineRows:
+    def encode(self, schema: Schema, person: str | None = None, most: int = 1) -> EngineRows:
         """The rows as codes, at most ``most`` of each person; the columns must be those of the
         schema.
         """
-        schema = schema.ordered_as(self.names, self.source)
+        schema = schema.order_as(self.names, self.source)
         if not schema.modelled:
             raise InputError(
                 f"{self.source} has no column to model: the schema holds only identifiers and text."
@@ -170,11 +170,11 @@ class EngineRows:
     def _copy(self, table: EngineTable, person: str | None, most: int) -> None:
         engine = self.engine
         names = ", ".join(f"e{cell.place}" for cell in self.cells)
-        with coded_query(table, self.cells, person, most) as query:
+        with open_coded_query(table, self.cells, person, most) as query:
             engine.keep(self._make_name("coded"), query)
         engine.check_unchanged()
         (self.rows,) = self._one(f"SELECT count(*) FROM {self._make_name('coded')}")
-        self.left_out = self._left_out(table.read(self.cells, person), person, most)
+        self.left_out = self._count_left_out(table.read(self.cells, person), person, most)
         if self.rows == 0 and not self.left_out:  # whether any of them is somebody's is private
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
         table.check_rows(self.rows)
@@ -182,7 +182,7 @@ class EngineRows:
         self._collapse(names)
         self.outside = self._outside()
 
-    def _left_out(self, inner: str, person: str | None, most: int) -> LeftOut | None:
+    def _count_left_out(self, inner: str, person: str | None, most: int) -> LeftOut | None:
         if person is None:
             return None
         every, known = self._one(f"SELECT count(*), count(p) FROM ({inner}) r")

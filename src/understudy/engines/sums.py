@@ -24,7 +24,7 @@ from understudy.data.cells import absent_code
 from understudy.data.marginals import Axis
 from understudy.data.schema import Attribute, Schema
 from understudy.data.value_classes import GridValues
-from understudy.engines.coded_cells import coded_query
+from understudy.engines.coded_cells import open_coded_query
 from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import CellCode, Raw
 from understudy.engines.extended import fold_codes
@@ -103,7 +103,7 @@ class EngineSummer:
         self._drop_copy()
         limits = self._person, self._most
         complete = coding.summation.complete
-        with coded_query(self._table, coding.cells, *limits, complete) as query:
+        with open_coded_query(self._table, coding.cells, *limits, complete) as query:
             if again:
                 self._copy = f"understudy_sums_{secrets.token_hex(4)}"
                 self._table.engine.keep(self._copy, query)

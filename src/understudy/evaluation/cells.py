@@ -34,7 +34,7 @@ than have a typical one of the values next to it.
 NEXT_VALUES = 5
 """Distinct values on either side that count as next to one."""
 
-MAX_CATEGORIES = 1000
+MAX_CELLS_OF_WORDS = 1000
 """Words that get a cell of their own, the commonest first; the others share one."""
 
 NOT_REAL = "no real value"
@@ -188,7 +188,7 @@ def cut_words(
     ours, theirs = (read_words(column) for column in columns)
     counts = np.bincount(ours[1][~absent[0]], minlength=len(ours[0]))
     held = np.flatnonzero(counts)
-    frequent = held[np.argsort(-counts[held], kind="stable")][:MAX_CATEGORIES]
+    frequent = held[np.argsort(-counts[held], kind="stable")][:MAX_CELLS_OF_WORDS]
     words = _in_order([ours[0][place] for place in frequent.tolist()], said)
     code_of = {_plain(word): code for code, word in enumerate(words)}
     if len(held) > len(frequent):

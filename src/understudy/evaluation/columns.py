@@ -30,7 +30,7 @@ STEPS = tuple(unit * 10.0**power for power in range(6, -7, -1) for unit in (5, 1
 """Grids that numbers may lie on, the coarsest first."""
 
 STEP_SHARE = 0.9
-MAX_STEPS = 1e9
+MAX_GRID_STEPS = 1e9
 """Beyond this many steps, floats no longer tell whether a number lies on a grid."""
 
 
@@ -187,7 +187,7 @@ def _grid(values: list[NDArray[np.float64]]) -> tuple[float | None, float, float
     if len(np.unique(real)) <= FEW_VALUES:
         return None, 0.0, 0.0
     largest = float(np.abs(real).max())
-    for step in itertools.takewhile(lambda step: largest / step < MAX_STEPS, STEPS):
+    for step in itertools.takewhile(lambda step: largest / step < MAX_GRID_STEPS, STEPS):
         if on_grid(real, step) >= STEP_SHARE:
             return step, on_grid(real, step), on_grid(synthetic, step)
     return None, 0.0, 0.0

@@ -159,8 +159,8 @@ def compare_tables(real: Frame, synthetic: Frame, schema: Schema | None = None) 
 def read_both(real: Frame, synthetic: Frame) -> tuple[Table, Table]:
     """The two tables, under names of their own, each with some rows."""
     tables = (
-        named_table(as_table(real)[0], "The real table"),
-        named_table(as_table(synthetic, header=True)[0], "The synthetic table"),
+        name_table(as_table(real)[0], "The real table"),
+        name_table(as_table(synthetic, header=True)[0], "The synthetic table"),
     )
     for table in tables:
         if table.rows == 0:
@@ -168,7 +168,7 @@ def read_both(real: Frame, synthetic: Frame) -> tuple[Table, Table]:
     return tables
 
 
-def named_table(table: Table, name: str) -> Table:
+def name_table(table: Table, name: str) -> Table:
     """A frame has no name of its own; a message must still say which of the two it means."""
     if table.source in ("The table", "The frame", "The synthetic table"):
         return replace(table, source=name)

@@ -36,7 +36,7 @@ from understudy.evaluation.grades import (
     MIN_ROWS,
     TOO_FEW,
     grade_marginals,
-    graded,
+    grade_value,
     is_learnable,
     make_finding,
     percent,
@@ -135,8 +135,8 @@ def _of_ranges(found: RangeErrors) -> GradedFinding:
         f"of all rows)."
     )
     grade = worse(
-        graded(found.median_relative, GOOD_RELATIVE, FAIR_RELATIVE, found.by_chance),
-        graded(found.mean_absolute, GOOD_ABSOLUTE, FAIR_ABSOLUTE, found.absolute_by_chance),
+        grade_value(found.median_relative, GOOD_RELATIVE, FAIR_RELATIVE, found.by_chance),
+        grade_value(found.mean_absolute, GOOD_ABSOLUTE, FAIR_ABSOLUTE, found.absolute_by_chance),
     )
     return make_finding("ranges", grade, sentence)
 
@@ -173,7 +173,7 @@ def _of_pairs(
         f"{synthetic[widest]:.2f} bits instead of {real[widest]:.2f} (less what chance adds)."
     )
     return make_finding(
-        "pairs", graded(off, GOOD_INFORMATION, FAIR_INFORMATION, by_chance), sentence
+        "pairs", grade_value(off, GOOD_INFORMATION, FAIR_INFORMATION, by_chance), sentence
     )
 
 
@@ -208,9 +208,9 @@ def _of_learning(task: LearningTask) -> GradedFinding:
     if error > MAX_CHANCE:
         grade: Grade = "unknown"
     elif not is_learnable(task):  # it is enough not to learn something wrong
-        grade = graded(ceiling - got, GOOD_DISTANCE, FAIR_DISTANCE, error)
+        grade = grade_value(ceiling - got, GOOD_DISTANCE, FAIR_DISTANCE, error)
     else:
-        grade = graded((ceiling - got) / gain, GOOD_LOSS, FAIR_LOSS, error / gain)
+        grade = grade_value((ceiling - got) / gain, GOOD_LOSS, FAIR_LOSS, error / gain)
     name = best.learner + (f", the best of {len(usable)} on real rows," if len(usable) > 1 else "")
     if task.task == "classification":
         sentence = (
@@ -251,7 +251,7 @@ def _of_clustering(found: Clustering, shape: TableShapes) -> GradedFinding:
     )
     # The mean of a few rows is off by chance: the cost by the variance around it over their number.
     by_chance = found.clusters * found.cost_real / (shape.synthetic_rows * gain)
-    return make_finding("clustering", graded(lost, GOOD_LOSS, FAIR_LOSS, by_chance), sentence)
+    return make_finding("clustering", grade_value(lost, GOOD_LOSS, FAIR_LOSS, by_chance), sentence)
 
 
 def _of_tests(found: TestAgreement, shape: TableShapes) -> GradedFinding:
@@ -268,7 +268,9 @@ def _of_tests(found: TestAgreement, shape: TableShapes) -> GradedFinding:
         f"it misses {found.missed} and raises {alarms} (two samples of real rows differ on about "
         f"{found.by_chance * found.pairs:.0f})."
     )
-    grade = graded(1 - same / found.pairs, 1 - GOOD_VERDICTS, 1 - FAIR_VERDICTS, found.by_chance)
+    grade = grade_value(
+        1 - same / found.pairs, 1 - GOOD_VERDICTS, 1 - FAIR_VERDICTS, found.by_chance
+    )
     return make_finding("inference", grade, sentence)
 
 
@@ -284,7 +286,7 @@ def _of_network(found: NetworkQuality, shape: TableShapes) -> GradedFinding:
         f"{found.synthetic:.2f} in the synthetic one"
         + (f": {more:.2f} bits more, noise that looks like dependence." if more >= 0.005 else ".")
     )
-    grade = graded(off, GOOD_INFORMATION, FAIR_INFORMATION)
+    grade = grade_value(off, GOOD_INFORMATION, FAIR_INFORMATION)
     clipped = max(shape.real_outside.values(), default=0.0)
     if clipped:  # measured on the model's codes, where clipped values look like others
         sentence += f" Up to {percent(clipped)} of the real values of a column were clipped for it."

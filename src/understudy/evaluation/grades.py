@@ -62,7 +62,7 @@ GOOD_AUC, FAIR_AUC = 0.60, 0.75
 TOO_FEW = " There are too few rows to tell."
 
 
-def graded(value: float, good: float, fair: float, by_chance: float = 0.0) -> Grade:
+def grade_value(value: float, good: float, fair: float, by_chance: float = 0.0) -> Grade:
     """The smaller, the better."""
     if value <= good:
         return "good"
@@ -81,7 +81,7 @@ def grade_marginals(errors: MarginalErrors) -> Grade:
     """By the mean distance. A mean over many tables hardly varies, so that good means closer to
     what chance makes than elsewhere.
     """
-    grade = graded(errors.mean, GOOD_DISTANCE, FAIR_DISTANCE, errors.by_chance)
+    grade = grade_value(errors.mean, GOOD_DISTANCE, FAIR_DISTANCE, errors.by_chance)
     if grade == "good" and errors.mean > max(GOOD_DISTANCE, MEAN_BY_CHANCE * errors.by_chance):
         return "fair"
     return grade
@@ -134,7 +134,7 @@ def percent(share: float) -> str:
     return f"{found:.1f} %"
 
 
-def listed(values: Sequence[str], separator: str = ", ") -> str:
+def list_first(values: Sequence[str], separator: str = ", ") -> str:
     """The first three, and how many more there are."""
     shown = separator.join(values[:3])
     return shown + (f" and {len(values) - 3} more" if len(values) > 3 else "")

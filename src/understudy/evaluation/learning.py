@@ -70,7 +70,7 @@ class Examples:
     def __len__(self) -> int:
         return len(self.target)
 
-    def taken(self, rows: NDArray[Any]) -> Examples:
+    def take(self, rows: NDArray[Any]) -> Examples:
         """Only these rows."""
         return Examples(self.numbers[rows], self.flags[rows], self.target[rows])
 
@@ -161,8 +161,8 @@ def learning_task(
     order = rng.permutation(len(real))
     kept = max(1, round(TEST_SHARE * len(real)))
     test, train = (
-        real.taken(order[:kept][:MAX_LEARNING_ROWS]),
-        real.taken(order[kept:][:MAX_LEARNING_ROWS]),
+        real.take(order[:kept][:MAX_LEARNING_ROWS]),
+        real.take(order[kept:][:MAX_LEARNING_ROWS]),
     )
     if not len(train):
         raise InputError(
@@ -170,7 +170,7 @@ def learning_task(
         )
     notes = []
     if len(synthetic) > MAX_LEARNING_ROWS:
-        synthetic = synthetic.taken(rng.permutation(len(synthetic))[:MAX_LEARNING_ROWS])
+        synthetic = synthetic.take(rng.permutation(len(synthetic))[:MAX_LEARNING_ROWS])
     if max(len(real), tables.synthetic.rows) > MAX_LEARNING_ROWS:
         notes.append(
             f"Learned from and tested on at most {MAX_LEARNING_ROWS:,} rows of each table, a "

@@ -24,8 +24,8 @@ from understudy.evaluation.grades import (
     MAX_CHANCE,
     MAX_OUTSIDE,
     MAX_STRETCH,
-    graded,
-    listed,
+    grade_value,
+    list_first,
     make_finding,
     percent,
     worse,
@@ -51,7 +51,7 @@ def losses(found: Evaluation) -> Iterator[GradedFinding]:
         named = [f"{column.name} ({_LOST[column.state]})" for column in lost]
         sentence = (
             f"{len(lost)} of {len(found.columns)} columns "
-            f"{'is' if len(lost) == 1 else 'are'} lost: {listed(named)}."
+            f"{'is' if len(lost) == 1 else 'are'} lost: {list_first(named)}."
         )
         yield GradedFinding("lost", "poor", sentence)
     if found.shape.replaced:
@@ -69,8 +69,9 @@ def _of_outside(shape: TableShapes) -> Iterator[GradedFinding]:
     if shares:
         shares.sort(reverse=True)
         sentence = (
-            f"Some values are none that the schema allows: {listed([w for _, w in shares])}. The "
-            "synthetic table cannot hold them, and that counts as error in all that is said here."
+            f"Some values are none that the schema allows: {list_first([w for _, w in shares])}. "
+            "The synthetic table cannot hold them, and that counts as error in all that is said "
+            "here."
         )
         yield GradedFinding("columns", "poor" if shares[0][0] > MAX_OUTSIDE else "fair", sentence)
 
@@ -92,16 +93,18 @@ def _of_columns(columns: Columns, shape: TableShapes) -> GradedFinding:
         f"the furthest is {worst.name} at {percent(worst.total_variation)}."
     )
     never = [
-        f"{column.name} ({listed(column.only_real)})"
+        f"{column.name} ({list_first(column.only_real)})"
         for column in columns
         if column.only_real and not column.lost
     ]
     if never:
-        sentence += f" Some real values never occur in the synthetic table: {listed(never, '; ')}."
+        sentence += (
+            f" Some real values never occur in the synthetic table: {list_first(never, '; ')}."
+        )
     by_chance = distance_by_chance(
         np.array([*worst.real, worst.real_missing]), shape.real_rows, shape.synthetic_rows
     )
-    grade = graded(worst.total_variation, GOOD_DISTANCE, FAIR_DISTANCE, by_chance)
+    grade = grade_value(worst.total_variation, GOOD_DISTANCE, FAIR_DISTANCE, by_chance)
     strangest = max(columns, key=lambda column: column.not_real)
     if strangest.not_real > GOOD_DISTANCE:
         sentence += (
@@ -120,7 +123,7 @@ def _of_missing(
     worst = max(affected, key=lambda column: abs(column.real_missing - column.synthetic_missing))
     gap = abs(worst.real_missing - worst.synthetic_missing)
     chance = _chance_of(worst.real_missing, shape)
-    grade = graded(gap, GOOD_DISTANCE, FAIR_DISTANCE, chance)
+    grade = grade_value(gap, GOOD_DISTANCE, FAIR_DISTANCE, chance)
     sentence = (
         f"the furthest is {worst.name}: {percent(worst.real_missing)} of the real rows, "
         f"{percent(worst.synthetic_missing)} of the synthetic ones."
@@ -132,7 +135,7 @@ def _of_missing(
         and column.real_missing > 2 * _chance_of(column.real_missing, shape)
     ]
     if gone:
-        sentence += f" {len(gone)} of {len(affected)} columns have none left: {listed(gone)}."
+        sentence += f" {len(gone)} of {len(affected)} columns have none left: {list_first(gone)}."
         grade = worse(grade, "poor" if 2 * len(gone) > len(affected) else "fair")
     start = "Missing cells are not as frequent as in the real table"
     if grade in ("good", "fair"):
@@ -145,7 +148,7 @@ def _of_missing(
         )
         scale = max(real, synthetic, LEAST_JOINT_SHARE)
         off, chance = abs(real - synthetic) / scale, _chance_of(real, shape) / scale
-        grade = worse(grade, graded(off, GOOD_JOINT, FAIR_JOINT, min(chance, MAX_CHANCE)))
+        grade = worse(grade, grade_value(off, GOOD_JOINT, FAIR_JOINT, min(chance, MAX_CHANCE)))
     yield make_finding("missing", grade, f"{start}; {sentence}")
 
 
@@ -167,7 +170,7 @@ def _of_numbers(columns: Columns, shape: TableShapes) -> Iterator[GradedFinding]
     by_value = furthest.kolmogorov_smirnov or 0.0
     by_bin = furthest.kolmogorov_smirnov_binned or 0.0
     by_chance = math.sqrt((1 / shape.real_rows + 1 / shape.synthetic_rows) / 2)
-    grade = graded(by_value, GOOD_DISTANCE, FAIR_DISTANCE, by_chance)
+    grade = grade_value(by_value, GOOD_DISTANCE, FAIR_DISTANCE, by_chance)
     sentence = (
         f"Number by number, the furthest is {furthest.name}: Kolmogorov-Smirnov distance "
         f"{percent(by_value)} by value, {percent(by_bin)} by bin."
@@ -190,7 +193,7 @@ def _of_numbers(columns: Columns, shape: TableShapes) -> Iterator[GradedFinding]
                 f" {worst.name} is a multiple of {worst.step:g} in {percent(worst.real_on_step)} "
                 f"of the real rows, in {percent(worst.synthetic_on_step)} of the synthetic ones."
             )
-        grade = worse(grade, graded(gap, GOOD_DISTANCE, FAIR_DISTANCE))
+        grade = worse(grade, grade_value(gap, GOOD_DISTANCE, FAIR_DISTANCE))
     yield make_finding("values", grade, sentence)
 
 
@@ -244,5 +247,5 @@ def _of_propensity(found: Propensity, shape: TableShapes) -> GradedFinding:
     )
     # The deviation of the area where nobody can tell.
     by_chance = math.sqrt((1 / shape.real_rows + 1 / shape.synthetic_rows) / 12)
-    grade = graded(max(seen) - 0.5, GOOD_AUC - 0.5, FAIR_AUC - 0.5, by_chance)
+    grade = grade_value(max(seen) - 0.5, GOOD_AUC - 0.5, FAIR_AUC - 0.5, by_chance)
     return make_finding("propensity", grade, sentence)

@@ -18,7 +18,7 @@ Book = Mapping[str, Any]
 """An allowance and the releases from it, as a ledger file keeps them."""
 
 
-class Refused(BudgetError):  # noqa: N818 - what happened, in the words of this package
+class AllowanceRefused(BudgetError):  # noqa: N818 - what happened, in the words of this package
     """A refusal that the analyst may read as it stands."""
 
 
@@ -96,11 +96,11 @@ class Allowance:
         def check(book: Book) -> None:
             why = self._objection(book, entry)
             if why:
-                raise Refused(f"{refused}: {why}.")
+                raise AllowanceRefused(f"{refused}: {why}.")
 
         if self._book is not None:
             if _overdraws(self._book["releases"], entry, self._book["allowance"], Fraction(1)):
-                raise Refused(f"{refused}: it would overdraw its allowance.")
+                raise AllowanceRefused(f"{refused}: it would overdraw its allowance.")
             check(self._book)
         number = None
         if self._file is not None:
@@ -114,7 +114,7 @@ class Allowance:
                     details=details,
                     check=check,
                 )
-            except Refused:
+            except AllowanceRefused:
                 raise
             except UnderstudyError as error:
                 self._tell_owner(str(error))

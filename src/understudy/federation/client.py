@@ -47,16 +47,16 @@ class HttpLink:
             try:
                 return self._send(message)
             except httpx.TimeoutException:
-                self._gone(f"did not answer within {self._patience:g} seconds")
+                self._raise_gone(f"did not answer within {self._patience:g} seconds")
             except httpx.TransportError as error:
                 self._check_certificates(error)
                 if pause is None and isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-                    self._gone(
+                    self._raise_gone(
                         "hangs up without an answer; its owner's log, or list of [[analyst]]s, may "
                         "say why"
                     )
                 if pause is None:
-                    self._gone(f"cannot be reached at {self._address} ({error})")
+                    self._raise_gone(f"cannot be reached at {self._address} ({error})")
             time.sleep(pause)
         raise AssertionError("the last attempt ends above")
 
@@ -72,10 +72,12 @@ class HttpLink:
             for chunk in response.iter_raw():
                 answer += chunk
                 if len(answer) > MAX_MESSAGE_BYTES:
-                    self._gone("sends an answer without end")
+                    self._raise_gone("sends an answer without end")
         if response.status_code != 200:
             said = bytes(answer[:300]).decode(errors="replace")
-            self._gone(f"answered with HTTP status {response.status_code}: {_printable(said)}")
+            self._raise_gone(
+                f"answered with HTTP status {response.status_code}: {_printable(said)}"
+            )
         return bytes(answer)
 
     def _check_certificates(self, error: Exception) -> None:
@@ -83,13 +85,13 @@ class HttpLink:
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, ssl.SSLCertVerificationError):
-                self._gone(
+                self._raise_gone(
                     "shows another certificate than the one you pinned; compare fingerprints with "
                     "its owner"
                 )
             cause = cause.__cause__ or cause.__context__
 
-    def _gone(self, sentence: str) -> NoReturn:
+    def _raise_gone(self, sentence: str) -> NoReturn:
         raise HolderGone(f"The holder {self.name} {sentence}.")
 
 

@@ -37,7 +37,7 @@ from understudy.federation.analyst import Session
 from understudy.federation.delegates import MAX_OFFSET
 from understudy.federation.noise_shares import SHARED_GRID, score_sensitivity, sum_scale
 from understudy.federation.questions import QUESTIONS
-from understudy.federation.sums import count_numbers, shared_blocks
+from understudy.federation.sums import coarsen_blocks, count_numbers
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.domain import Domain
@@ -141,7 +141,7 @@ class FederatedCurator(Curator):
         """The sum of what holders have, how many shares of noise are in it, and how many would be
         enough.
         """
-        session, content = self.session, self.seen_in_bits(content)
+        session, content = self.session, self.name_view(content)
         if session.terms.way == "secure":
             return *session.add_up(what, size, content, arrays), session.terms.honest
         answers = session.ask(what, content, arrays)
@@ -155,7 +155,7 @@ class FederatedCurator(Curator):
             found += numbers
         return found, len(answers), 1
 
-    def seen_in_bits(self, content: Content) -> Content:
+    def name_view(self, content: Content) -> Content:
         """A question that says which view of the rows it is about."""
         return {**content, "bits": self._bits}
 
@@ -177,7 +177,7 @@ class FederatedCurator(Curator):
             raise InputError("Rows in bits have no sums; ask a curator of the rows themselves.")
         if "sums" not in QUESTIONS[terms.way]:
             raise InputError(f"In the way {terms.way!r} holders do not sum numbers; use secure.")
-        blocks = shared_blocks(question, self.domain, self.ledger)
+        blocks = coarsen_blocks(question, self.domain, self.ledger)
         scales = question.scales(blocks)
         self.ledger.debit_all(question.ledger_lines(blocks, scales, self.describe_shares()))
         sizes = count_numbers(question, self.domain, blocks)
@@ -341,7 +341,7 @@ class _Choice:
     def _in_context(self, content: Content) -> Content:
         """A question with what holders must know of each other to answer it."""
         return {
-            **self.curator.seen_in_bits(content),
+            **self.curator.name_view(content),
             "most_rows": self.most_rows,
             "shares": dict(self.shares),
         }

@@ -17,7 +17,7 @@ from understudy.federation.noise_shares import (
     scores_scale,
 )
 from understudy.federation.questions import MAX_NUMBERS
-from understudy.federation.sums import count_numbers, shared_blocks
+from understudy.federation.sums import coarsen_blocks, count_numbers
 from understudy.machine.plain_first import always_compile
 from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows, sum_rows
 from understudy.privacy.budget import Budget
@@ -87,7 +87,7 @@ class HolderRows:
     def sum(self, question: Sum) -> NDArray[np.int64]:
         """Noisy sums, part after part, on the grids that all holders use."""
         question.check(self.domain)
-        blocks = shared_blocks(question, self.domain, self.ledger)
+        blocks = coarsen_blocks(question, self.domain, self.ledger)
         _limit_cells(sum(count_numbers(question, self.domain, blocks).values()))
         scales = question.scales(blocks)
         noisy = sum_rows(question, blocks, scales, self._rows, self.ledger, self._noise)

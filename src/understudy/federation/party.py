@@ -87,7 +87,7 @@ class AnsweringParty(ABC, Generic[Session]):
         """
         with self._lock:
             if self._closed:
-                return self._closed_answer()
+                return self._refuse_as_closed()
             try:
                 return self._answer_or_refuse(message, asker)
             except BaseException as error:
@@ -101,7 +101,7 @@ class AnsweringParty(ABC, Generic[Session]):
         self._closed = True
         with contextlib.suppress(Exception):  # the log may be what failed
             self._log({"answered": "nothing", "why": _kind_and_place(error)})
-        return self._closed_answer()
+        return self._refuse_as_closed()
 
     @abstractmethod
     def _hello(self) -> Message:
@@ -170,7 +170,7 @@ class AnsweringParty(ABC, Generic[Session]):
         """Remember a session that has ended: its last answer may be asked for again."""
         self._ended = dict([*self._ended.items(), (name, self._sessions.pop(name))][-MAX_SESSIONS:])
 
-    def _closed_answer(self) -> bytes:
+    def _refuse_as_closed(self) -> bytes:
         return refusal(
             f"The {self.kind} {self.name} has closed; its log says where it failed, and "
             f"{self.keeper} must start it again.",

@@ -177,7 +177,7 @@ class SecureSum:
             if (
                 name in self.present
                 and name != self.name
-                and self.keys.signed(name, signature, statement)
+                and self.keys.has_signed(name, signature, statement)
             ):
                 signed.append(name)
         needed = self.terms.present

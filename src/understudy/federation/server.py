@@ -214,7 +214,7 @@ def app_of(holder: ServedHolder, analysts: Sequence[Certificate]) -> FastAPI:
     async def answer_to(name: str, request: Request) -> Response:
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):
-                message = await _bounded_body(request)
+                message = await _read_body(request)
         except TimeoutError:
             return _refusal(408, f"The message did not arrive within {SECONDS_TO_SEND} seconds.")
         if message is None:
@@ -230,7 +230,7 @@ def _wrap_answer(answer: bytes) -> Response:
     return Response(answer, media_type="application/octet-stream")
 
 
-async def _bounded_body(request: Request) -> bytes | None:
+async def _read_body(request: Request) -> bytes | None:
     message = bytearray()
     async for chunk in request.stream():
         message += chunk

@@ -95,7 +95,7 @@ class SessionKeys:
         """Sign something."""
         return self._identity.sign(statement)
 
-    def signed(self, peer: str, signature: Any, statement: bytes) -> bool:
+    def has_signed(self, peer: str, signature: Any, statement: bytes) -> bool:
         """Whether a peer signed something."""
         return self._peers[peer].verify(from_hex(signature), statement)
 

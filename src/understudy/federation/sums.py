@@ -20,7 +20,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.sum_sensitivity import Block, Part
 from understudy.privacy.sums import Sum
 
-MAX_STEPS: dict[Currency, int] = {"epsilon": 1 << 10, "rho": 1 << 20}
+MAX_SUM_STEPS: dict[Currency, int] = {"epsilon": 1 << 10, "rho": 1 << 20}
 """Steps of a magnitude. Of 2^31 rows, sums are below 2^51. Shares of Laplace noise take the longer
 to draw the larger they are, and a thousand steps add a thousandth to the noise.
 """
@@ -28,11 +28,11 @@ to draw the larger they are, and a thousand steps add a thousandth to the noise.
 MAX_SCALE: dict[Currency, int] = {"epsilon": MAX_SHARED_SCALE, "rho": MAX_SHARE_SCALE}
 """Of shares of noise."""
 
-MIN_STEPS = 1 << 3
+MIN_SUM_STEPS = 1 << 3
 """Fewer, and rounding would add much to the noise that is needed."""
 
 
-def shared_blocks(question: Sum, domain: Domain, ledger: Ledger) -> dict[Part, Block]:
+def coarsen_blocks(question: Sum, domain: Domain, ledger: Ledger) -> dict[Part, Block]:
     """The blocks of a question on grids that shares of noise can be drawn on; refuses a budget that
     is too small for any.
     """
@@ -50,10 +50,10 @@ def count_numbers(question: Sum, domain: Domain, blocks: Mapping[Part, Block]) -
 
 
 def _coarsen(block: Block, cost: Budget) -> Block:
-    steps, largest = MAX_STEPS[cost.currency], MAX_SCALE[cost.currency]
+    steps, largest = MAX_SUM_STEPS[cost.currency], MAX_SCALE[cost.currency]
     if block.steps <= steps and block.scale(cost) <= largest:
         return block
-    while steps >= MIN_STEPS:
+    while steps >= MIN_SUM_STEPS:
         coarse = block.on_grid(steps)
         if coarse.scale(cost) <= largest:
             return coarse

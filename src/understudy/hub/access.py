@@ -11,7 +11,7 @@ from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound, Refused
 from understudy.hub.names import ACCESS, SEE
-from understudy.hub.policy import Object, Operation, Role, Rule, Subject
+from understudy.hub.policy import AccessRule, Object, Operation, Role, Subject
 from understudy.hub.tables import datasets, members, roles, rules, users
 
 
@@ -21,7 +21,7 @@ def read_roles(c: Transaction, ids: Iterable[str]) -> dict[str, tuple[Role, ...]
     found = c.rows(sa.select(roles).where(roles.c.dataset.in_(ids)).order_by(roles.c.name))
     names = [row["id"] for row in found]
     who: dict[str, set[str]] = {name: set() for name in names}
-    what: dict[str, list[Rule]] = {name: [] for name in names}
+    what: dict[str, list[AccessRule]] = {name: [] for name in names}
     if names:
         for row in c.rows(sa.select(members).where(members.c.role.in_(names))):
             who[row["role"]].add(row["user"])
@@ -76,20 +76,20 @@ def check(
 ) -> policy.Decision:
     """The policy's yes, or :class:`Refused` with its reason; who may not see it finds nothing."""
     subject, thing = read_subject(c, actor), read_object(c, dataset, requester)
-    decision = policy.allowed(subject, operation, thing)
+    decision = policy.judge(subject, operation, thing)
     if decision:
         return decision
-    if operation.name != ACCESS and not policy.allowed(subject, Operation(name=SEE), thing):
+    if operation.name != ACCESS and not policy.judge(subject, Operation(name=SEE), thing):
         raise NotFound("There is no such data set.")
     raise Refused(decision.why)
 
 
-def _read_rule(row: sa.RowMapping) -> Rule:
+def _read_rule(row: sa.RowMapping) -> AccessRule:
     limit = None
     if row["max_epsilon"] is not None:
         limit = Price(row["max_epsilon"], row["max_delta"])
     names = row["algorithms"]
-    return Rule(
+    return AccessRule(
         id=row["id"],
         operation=row["operation"],
         limit=limit,

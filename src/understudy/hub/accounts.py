@@ -18,7 +18,7 @@ from understudy.hub.names import new_id
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,63}")
 MAX_DISPLAY = 120
-MAX_ATTRIBUTES = 20
+MAX_ATTRIBUTES_PER_USER = 20
 MAX_ATTRIBUTE = 100
 """Letters of the name of an attribute, and of its value."""
 
@@ -165,8 +165,8 @@ def change_user(
 
 def check_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
     """Refuse attributes that are no short texts."""
-    if len(attributes) > MAX_ATTRIBUTES:
-        raise InputError(f"An account has at most {MAX_ATTRIBUTES} attributes.")
+    if len(attributes) > MAX_ATTRIBUTES_PER_USER:
+        raise InputError(f"An account has at most {MAX_ATTRIBUTES_PER_USER} attributes.")
     for text in (*attributes, *attributes.values()):
         if not 0 < len(text) <= MAX_ATTRIBUTE or not text.isprintable() or text != text.strip():
             raise InputError(

@@ -34,7 +34,7 @@ from understudy.hub.foreign.packages import check_signature, digest_of, read_pac
 from understudy.hub.intake import check_columns
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
 from understudy.hub.node_log import NodeLog, describe_failure
-from understudy.hub.operation_runs import ANSWERS, MODEL, Operation, Run, Use
+from understudy.hub.operation_runs import ANSWERS, MODEL, OperationRun, Run, TermsOfUse
 from understudy.hub.operations import Synthesise, check_spec
 from understudy.privacy.budget import exact
 from understudy.privacy.ledger import LedgerFile
@@ -89,7 +89,7 @@ class Agent:
         self.book = self._open_book()
         self.jobs = settings.state / "jobs"
         self.jobs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._use = Use()
+        self._use = TermsOfUse()
         self._checked = False
         self._closed = False
 
@@ -152,7 +152,7 @@ class Agent:
         for folder in sorted(self.jobs.iterdir()):
             if not (folder / ENDED).exists():
                 self._resume_job(folder)
-        for job in self.link.unfinished():
+        for job in self.link.list_unfinished():
             if job.get("dataset") != self.settings.dataset:
                 continue
             name = _job_id(job)
@@ -184,7 +184,7 @@ class Agent:
         if self._compute(folder, job, operation, price):
             self._deliver(folder)
 
-    def _decide(self, job: Mapping[str, Any]) -> tuple[Operation, tuple[float, float]]:
+    def _decide(self, job: Mapping[str, Any]) -> tuple[OperationRun, tuple[float, float]]:
         """The agent's own decision, by public facts alone; a refusal says why, and reads no row."""
         settings = self.settings
         if job.get("dataset") != settings.dataset:
@@ -212,7 +212,7 @@ class Agent:
         self,
         folder: Path,
         job: Mapping[str, Any],
-        operation: Operation,
+        operation: OperationRun,
         price: tuple[float, float],
     ) -> bool:
         """Compute; whether there is something to deliver."""
@@ -360,7 +360,7 @@ class Agent:
         )
 
     def _foreign(
-        self, operation: Operation, job: Mapping[str, Any]
+        self, operation: OperationRun, job: Mapping[str, Any]
     ) -> Mapping[str, type[ForeignMethod]]:
         """The algorithm of a job, once its digest and its signature are right."""
         if not isinstance(operation, Synthesise) or operation.algorithm is None:
@@ -410,7 +410,7 @@ class Agent:
         use = told.get("use") or {}
         known = ("purpose", "conditions", "contact")
         words = {name: str(use.get(name, "")) for name in known}
-        self._use = Use(title=str(told.get("name", "")), **words)
+        self._use = TermsOfUse(title=str(told.get("name", "")), **words)
         self._checked = True
 
     def _check_open(self) -> None:

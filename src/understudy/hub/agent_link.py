@@ -75,7 +75,7 @@ class HubLink:
             return None
         return _read_document(answer)
 
-    def unfinished(self) -> list[dict[str, Any]]:
+    def list_unfinished(self) -> list[dict[str, Any]]:
         """The jobs that were begun and not ended."""
         found: Any = self._document("GET", "/jobs")
         if not isinstance(found, list) or not all(isinstance(job, dict) for job in found):

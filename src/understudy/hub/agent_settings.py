@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from understudy.engines.urls import is_url
 from understudy.errors import InputError
 from understudy.hub.foreign.confinement import Limits
-from understudy.hub.operation_runs import Operation, Protected
+from understudy.hub.operation_runs import OperationRun, Protected
 from understudy.hub.operations import OPERATIONS, Synthesise, is_digest
 from understudy.privacy.ledger import Accepted
 
@@ -78,7 +78,7 @@ class AgentPolicy:
     algorithms: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
-    def object_to(self, operation: Operation, user: Any) -> str:
+    def object_to(self, operation: OperationRun, user: Any) -> str:
         """Why a job is refused; empty where it is not."""
         if operation.name not in self.operations:
             return f"The owner's agent does not {operation.name}."

@@ -20,7 +20,7 @@ from understudy.hub.names import new_id
 from understudy.hub.records import Dataset, Job, read_dataset_row, read_priced_row
 from understudy.hub.tables import agents, datasets, jobs
 
-MAX_NAME = 100
+MAX_AGENT_NAME = 100
 MAX_AGENTS = 100
 """Of one owner."""
 
@@ -32,7 +32,7 @@ SEEN_EVERY = dt.timedelta(seconds=20)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agent:
+class AgentRecord:
     """An agent, as its owner sees it."""
 
     id: str
@@ -48,18 +48,18 @@ class Agent:
         return f"{AGENT}{self.id}"
 
 
-_COLUMNS = tuple(agents.c[name] for name in Agent.__dataclass_fields__)
+_COLUMNS = tuple(agents.c[name] for name in AgentRecord.__dataclass_fields__)
 
 
-def create(c: Transaction, owner: str, name: str) -> tuple[Agent, str]:
+def create(c: Transaction, owner: str, name: str) -> tuple[AgentRecord, str]:
     """A new agent, and its token: shown once, and kept as a hash."""
     subject = read_subject(c, owner)
     if not subject.active:
         raise Refused("Your account is not active yet; its approval is up to an administrator.")
     name = name.strip()
-    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise InputError(f"An agent needs a name of at most {MAX_NAME} letters.")
-    if len(listed(c, owner)) >= MAX_AGENTS:
+    if not 0 < len(name) <= MAX_AGENT_NAME or not name.isprintable():
+        raise InputError(f"An agent needs a name of at most {MAX_AGENT_NAME} letters.")
+    if len(list_agents(c, owner)) >= MAX_AGENTS:
         raise InputError(f"There are {MAX_AGENTS} agents of yours already; revoke some.")
     secret = TOKEN_START + secrets.token_urlsafe(32)
     agent = new_id()
@@ -69,11 +69,11 @@ def create(c: Transaction, owner: str, name: str) -> tuple[Agent, str]:
     return _read(c, agent), secret
 
 
-def listed(c: Transaction, owner: str) -> list[Agent]:
+def list_agents(c: Transaction, owner: str) -> list[AgentRecord]:
     """The agents of an owner that were not revoked, by name."""
     mine = (agents.c.owner == owner) & agents.c.revoked_at.is_(None)
     rows = c.rows(sa.select(*_COLUMNS).where(mine).order_by(agents.c.name, agents.c.id))
-    return [Agent(**row) for row in rows]
+    return [AgentRecord(**row) for row in rows]
 
 
 def revoke(c: Transaction, owner: str, agent: str) -> None:
@@ -86,24 +86,24 @@ def revoke(c: Transaction, owner: str, agent: str) -> None:
         trail.append(c, owner, "revoke agent", agent, {"name": found.name})
 
 
-def authenticate(c: Transaction, secret: str) -> Agent:
+def authenticate(c: Transaction, secret: str) -> AgentRecord:
     """Whose token it is; :class:`Refused` where it is nobody's, or was revoked."""
     known = (agents.c.hash == hash_secret(secret)) & agents.c.revoked_at.is_(None)
     row = c.first(sa.select(*_COLUMNS).where(known))
     if row is None:
         raise Refused("That is not the token of an agent; make a new one at the hub.")
-    agent = Agent(**row)
+    agent = AgentRecord(**row)
     if not read_subject(c, agent.owner).active:
         raise Refused("The account of this agent's owner is not active.")
     return agent
 
 
-def is_long_unheard(c: Transaction, agent: Agent) -> bool:
+def is_long_unheard(c: Transaction, agent: AgentRecord) -> bool:
     """Whether it is time to note that an agent was heard of; a clock may have been set back."""
     return agent.seen_at is None or not -SEEN_EVERY < c.now - agent.seen_at < SEEN_EVERY
 
 
-def note_seen(c: Transaction, agent: Agent) -> None:
+def note_seen(c: Transaction, agent: AgentRecord) -> None:
     """Note that an agent was heard of, now and then."""
     if is_long_unheard(c, agent):
         c.execute(sa.update(agents).where(agents.c.id == agent.id).values(seen_at=c.now))
@@ -115,13 +115,13 @@ def has_waiting_job(c: Transaction, dataset: str) -> bool:
     return c.first(sa.select(jobs.c.id).where(waits).limit(1)) is not None
 
 
-def read_datasets(c: Transaction, agent: Agent) -> Sequence[Dataset]:
+def read_datasets(c: Transaction, agent: AgentRecord) -> Sequence[Dataset]:
     """The data sets that an agent computes for."""
     mine = (datasets.c.agent == agent.id) & (datasets.c.owner == agent.owner)
     return [read_dataset_row(row) for row in c.rows(sa.select(datasets).where(mine))]
 
 
-def read_unfinished(c: Transaction, agent: Agent) -> Sequence[Job]:
+def read_unfinished(c: Transaction, agent: AgentRecord) -> Sequence[Job]:
     """The jobs that an agent has begun and not ended."""
     mine = (jobs.c.worker == agent.worker) & jobs.c.state.in_(["running", "interrupted"])
     query = sa.select(jobs).where(mine).order_by(jobs.c.place.desc()).limit(100)
@@ -133,8 +133,8 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _read(c: Transaction, agent: str) -> Agent:
+def _read(c: Transaction, agent: str) -> AgentRecord:
     row = c.first(sa.select(*_COLUMNS).where(agents.c.id == agent))
     if row is None:
         raise NotFound("There is no such agent.")
-    return Agent(**row)
+    return AgentRecord(**row)

@@ -99,7 +99,7 @@ def withdraw(c: Transaction, provider: str, algorithm: str) -> Algorithm:
     return read(c, row["digest"])
 
 
-def listed(c: Transaction, page: PageOf | None = None) -> Page[Algorithm]:
+def list_offered(c: Transaction, page: PageOf | None = None) -> Page[Algorithm]:
     """What is offered, by name and version."""
     query = sa.select(*_COLUMNS).where(algorithms.c.state == "offered")
     query = query.order_by(algorithms.c.name, algorithms.c.version)

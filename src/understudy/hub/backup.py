@@ -32,15 +32,16 @@ import sqlalchemy as sa
 from understudy.errors import InputError
 from understudy.hub import budgets, trail
 from understudy.hub.amounts import read_amount, write_amount
+from understudy.hub.column_kinds import Amount, Time
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Unavailable
 from understudy.hub.migrations import LAYOUT
 from understudy.hub.opening import LEDGERS, Hub
-from understudy.hub.tables import Amount, Time, metadata, trail_head, users, vault_objects
+from understudy.hub.tables import metadata, trail_head, users, vault_objects
 
 BACKUP_VERSION = 1
 MANIFEST = "backup.json"
-BATCH = 500
+ROWS_AT_A_TIME = 500
 _KEPT_FILE = re.compile(r"vault/[a-z2-7]{16}/[a-z2-7]{16}|ledgers/[a-z2-7]{16}\.ledger")
 
 
@@ -231,13 +232,13 @@ def _restore_tables(c: Transaction, archive: tarfile.TarFile, document: dict[str
 
 def _batches(table: sa.Table, content: bytes) -> Iterator[list[dict[str, Any]]]:
     lines = content.decode().splitlines()
-    for start in range(0, len(lines), BATCH):
+    for start in range(0, len(lines), ROWS_AT_A_TIME):
         yield [
             {
                 name: _from_json(table.columns[name], value)
                 for name, value in json.loads(line).items()
             }
-            for line in lines[start : start + BATCH]
+            for line in lines[start : start + ROWS_AT_A_TIME]
         ]
 
 

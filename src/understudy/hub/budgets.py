@@ -20,15 +20,15 @@ from understudy.hub.pages import Page, PageOf, read_page
 from understudy.hub.tables import datasets, debits, user_budgets
 
 
-def left(c: Transaction, dataset: str) -> Price:
+def read_left(c: Transaction, dataset: str) -> Price:
     """What may still be spent on a data set."""
-    return _left(_read_dataset(c, dataset))
+    return _subtract_spent(_read_dataset(c, dataset))
 
 
-def left_for(c: Transaction, dataset: str, user: str) -> Price:
+def read_left_for(c: Transaction, dataset: str, user: str) -> Price:
     """What a user may still spend on it: her own rest, or the data set's if that is less."""
     row = _read_dataset(c, dataset)
-    return _lesser(_left(row), _user_left(c, row, user))
+    return _lesser(_subtract_spent(row), _user_left(c, row, user))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ def of_users(c: Transaction, dataset: str, page: PageOf | None = None) -> Page[U
     return read_page(c, query.order_by(user_budgets.c.user), page or PageOf(), read)
 
 
-def spent_by(c: Transaction, dataset: str, user: str) -> Price:
+def read_spent_by(c: Transaction, dataset: str, user: str) -> Price:
     """What a user has spent on it."""
     own = c.first(_own(dataset, user))
     return Price() if own is None else Price(own["spent_epsilon"], own["spent_delta"])
@@ -95,7 +95,7 @@ def check_fits(c: Transaction, dataset: str, user: str, price: Price) -> None:
 
 
 def _check_fits(c: Transaction, row: sa.RowMapping, user: str, price: Price) -> None:
-    rest, own_rest = _left(row), _user_left(c, row, user)
+    rest, own_rest = _subtract_spent(row), _user_left(c, row, user)
     if not price.fits(rest):
         raise BudgetError(
             f"This costs {price}, and the data set has {rest} left; ask for less. Nothing was "
@@ -179,7 +179,7 @@ def _read_dataset(c: Transaction, dataset: str) -> sa.RowMapping:
     return row
 
 
-def _left(row: sa.RowMapping) -> Price:
+def _subtract_spent(row: sa.RowMapping) -> Price:
     total = Price(row["total_epsilon"], row["total_delta"])
     return total - Price(row["spent_epsilon"], row["spent_delta"])
 

@@ -35,7 +35,7 @@ SEEN_EVERY = dt.timedelta(minutes=5)
 
 LINK_LASTS = dt.timedelta(days=7)
 DEAD_LINK = "This link was used or is too old; ask an administrator of the hub for a new one."
-MAX_TOKENS = 20
+MAX_TOKENS_PER_USER = 20
 TOKEN_PREFIX = "ush_"
 
 
@@ -175,8 +175,8 @@ def add_token(c: Transaction, user: User, label: str, days: int | None = 90) -> 
     label = check_display(label or "token")
     if days is not None and not 1 <= days <= 3660:
         raise InputError("A token lasts 1 to 3,660 days.")
-    if len(list_tokens(c, user.id)) >= MAX_TOKENS:
-        raise InputError(f"There are {MAX_TOKENS} tokens already; revoke one first.")
+    if len(list_tokens(c, user.id)) >= MAX_TOKENS_PER_USER:
+        raise InputError(f"There are {MAX_TOKENS_PER_USER} tokens already; revoke one first.")
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     expires = None
     if days is not None:

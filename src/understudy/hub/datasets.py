@@ -23,10 +23,10 @@ from understudy.hub.pages import Page, PageOf, read_page
 from understudy.hub.policy import Operation, Role, Subject
 from understudy.hub.protection import read_protected
 from understudy.hub.records import Dataset, read_dataset, read_dataset_row
-from understudy.hub.roles import MAX_NAME, RoleSpec, set_role
+from understudy.hub.roles import MAX_NAME_LETTERS, RoleSpec, set_role
 from understudy.hub.tables import agents, datasets, members, roles, users, vault_objects
 
-MAX_TEXT = 10_000
+MAX_DATASET_TEXT = 10_000
 MAX_SCHEMA = 2_000_000
 """Letters."""
 
@@ -196,12 +196,12 @@ def check_stored(dataset: Dataset) -> None:
 def show(c: Transaction, viewer: str, dataset: str) -> Dataset:
     """A data set for somebody who may see it; for others there is none."""
     subject, thing = read_subject(c, viewer), read_object(c, dataset)
-    if not policy.allowed(subject, Operation(name=SEE), thing):
+    if not policy.judge(subject, Operation(name=SEE), thing):
         raise NotFound("There is no such data set.")
     return read_dataset(c, dataset)
 
 
-def owned(c: Transaction, owner: str) -> list[Dataset]:
+def list_owned(c: Transaction, owner: str) -> list[Dataset]:
     """The data sets of an owner, by name."""
     query = sa.select(datasets).where(datasets.c.owner == owner)
     return [read_dataset_row(row) for row in c.rows(query.order_by(datasets.c.name, datasets.c.id))]
@@ -214,7 +214,7 @@ def catalogue(
     subject = read_subject(c, viewer)
     if not subject.active:
         raise Refused("Your account is not active yet; its approval is up to an administrator.")
-    words = search.strip()[:MAX_NAME]
+    words = search.strip()[:MAX_NAME_LETTERS]
     escaped = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     values = {
         "viewer": viewer,
@@ -264,11 +264,11 @@ def _query_catalogue(*, searching: bool) -> sa.Select[Any]:
 
 def _check_spec(c: Transaction, owner: str, spec: DatasetSpec) -> dict[str, Any]:
     """The columns' values, if all is well."""
-    if not spec.name.strip() or len(spec.name) > MAX_NAME:
-        raise InputError(f"A data set needs a name of at most {MAX_NAME} letters.")
+    if not spec.name.strip() or len(spec.name) > MAX_NAME_LETTERS:
+        raise InputError(f"A data set needs a name of at most {MAX_NAME_LETTERS} letters.")
     for name in ("description", "purpose", "conditions", "contact"):
-        if len(getattr(spec, name)) > MAX_TEXT:
-            raise InputError(f"The {name} has more than {MAX_TEXT:,} letters; shorten it.")
+        if len(getattr(spec, name)) > MAX_DATASET_TEXT:
+            raise InputError(f"The {name} has more than {MAX_DATASET_TEXT:,} letters; shorten it.")
     if spec.mode not in MODES:
         raise InputError(f"The mode must be one of {', '.join(MODES)}, not {spec.mode!r}.")
     schema = Schema.from_dict(spec.schema)

@@ -22,15 +22,15 @@ from understudy.federation.messages import Message
 from understudy.federation.ways import federate
 from understudy.hub import relay, trail
 from understudy.hub.access import check
-from understudy.hub.agents import Agent
+from understudy.hub.agents import AgentRecord
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound, Unavailable
 from understudy.hub.job_ledgers import JobLedger
 from understudy.hub.names import MANAGE
 from understudy.hub.opening import Hub
-from understudy.hub.operation_runs import Operation
+from understudy.hub.operation_runs import OperationRun
 from understudy.hub.operations import Synthesise
-from understudy.hub.policy import Operation as Asked
+from understudy.hub.policy import Operation
 from understudy.hub.protection import read_protected
 from understudy.hub.records import Job, read_dataset
 from understudy.hub.tables import agents, holders
@@ -53,7 +53,7 @@ class FederationFailed(InputError):  # noqa: N818 - what happened
 
 def invite(c: Transaction, actor: str, dataset: str, agent: str) -> None:
     """Ask an owner's agent to hold a part of a federated data set; twice is once."""
-    check(c, actor, Asked(name=MANAGE), dataset)
+    check(c, actor, Operation(name=MANAGE), dataset)
     if read_dataset(c, dataset).mode != "federated":
         raise InputError("Only a federated data set has several holders.")
     if c.first(sa.select(agents.c.id).where(agents.c.id == agent)) is None:
@@ -64,7 +64,7 @@ def invite(c: Transaction, actor: str, dataset: str, agent: str) -> None:
         trail.append(c, actor, "invite holder", dataset, {"agent": agent})
 
 
-def join(c: Transaction, agent: Agent, dataset: str) -> None:
+def join(c: Transaction, agent: AgentRecord, dataset: str) -> None:
     """Agree to an invitation, in the name of the agent's owner."""
     here = (holders.c.dataset == dataset) & (holders.c.agent == agent.id)
     row = c.first(sa.select(holders.c.agreed_at).where(here))
@@ -107,7 +107,7 @@ class RelayLink:
 
     def ask(self, message: bytes) -> bytes:
         """The holder's answer, or :class:`HolderGone`."""
-        if len(message) > relay.MAX_BYTES:
+        if len(message) > relay.MAX_MESSAGE_BYTES:
             raise HolderGone("A message is too large to be carried.")
         with self._hub.db.transaction(alone=False) as c:
             sent = relay.send(c, self._job.id, self._job.dataset, self._agent, message)
@@ -127,7 +127,7 @@ class SharedJob:
 
     hub: Hub
     job: Job
-    operation: Operation
+    operation: OperationRun
     ledger: JobLedger
     path: Path
     """Where the model goes."""

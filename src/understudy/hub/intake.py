@@ -32,9 +32,9 @@ from understudy.hub.operation_runs import (
     MODEL,
     REPORT,
     USE,
-    Operation,
+    OperationRun,
     Protected,
-    Use,
+    TermsOfUse,
     write_release,
 )
 from understudy.hub.operations import Ask, Learn, Synthesise, read_operation
@@ -111,9 +111,9 @@ def take_in(db: Database, vault: Vault, job: str, worker: str, path: Path) -> Re
         return jobs.finish(c, job, worker, spec)
 
 
-def check_document(path: Path, operation: Operation, dataset: Dataset, price: Price) -> Taken:
+def check_document(path: Path, operation: OperationRun, dataset: Dataset, price: Price) -> Taken:
     """Read what was handed in; :class:`Forged` where it is not what was approved."""
-    schema, protected = Schema.from_dict(dict(dataset.schema)), protected_of(dataset)
+    schema, protected = Schema.from_dict(dict(dataset.schema)), find_protected(dataset)
     try:
         if path.stat().st_size > MAX_UPLOAD_BYTES:
             raise InputError(f"it is larger than {MAX_UPLOAD_BYTES >> 20} MB")
@@ -134,7 +134,9 @@ def check_document(path: Path, operation: Operation, dataset: Dataset, price: Pr
 
 
 @contextmanager
-def write_files(operation: Operation, taken: Taken, dataset: Dataset, job: str) -> Iterator[Path]:
+def write_files(
+    operation: OperationRun, taken: Taken, dataset: Dataset, job: str
+) -> Iterator[Path]:
     """All files of the release, made from what was taken in, in a folder that is gone at the
     end.
     """
@@ -160,14 +162,14 @@ def seed_of(job: str) -> int:
     return int.from_bytes(hashlib.sha256(f"rows of {job}".encode()).digest()[:6], "big")
 
 
-def protected_of(dataset: Dataset) -> Protected:
+def find_protected(dataset: Dataset) -> Protected:
     """Whom the releases of a data set protect."""
     return read_protected(dataset.neighbours, dataset.unit)
 
 
-def use_of(dataset: Dataset) -> Use:
+def use_of(dataset: Dataset) -> TermsOfUse:
     """What travels with the releases of a data set."""
-    return Use(
+    return TermsOfUse(
         title=dataset.name,
         purpose=dataset.purpose,
         conditions=dataset.conditions,
@@ -175,7 +177,7 @@ def use_of(dataset: Dataset) -> Use:
     )
 
 
-def describe_release(operation: Operation) -> str:
+def describe_release(operation: OperationRun) -> str:
     """The title of a release."""
     match operation:
         case Synthesise():
@@ -285,7 +287,9 @@ def _is_plain_number(value: Any) -> bool:
 # --------------------------------------------------------------------------- what must hold
 
 
-def _check_ledger(ledger: Ledger, operation: Operation, protected: Protected, price: Price) -> None:
+def _check_ledger(
+    ledger: Ledger, operation: OperationRun, protected: Protected, price: Price
+) -> None:
     """The guarantee that was approved, and not a cheaper story about it."""
     if not ledger.private:
         raise InputError("Its noise came from a seed, so that it protects nobody.")

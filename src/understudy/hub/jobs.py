@@ -33,8 +33,8 @@ AGENT = "agent:"
 MAX_STEP = 200
 """Letters."""
 
-MAX_STEPS = 1 << 53
-MAX_WHY = 1000
+MAX_PROGRESS_STEPS = 1 << 53
+MAX_REASON = 1000
 
 
 def queue(c: Transaction, request: Request, place: int) -> Job:
@@ -107,9 +107,9 @@ def report(
     if step is not None:
         values["step"] = step[:MAX_STEP]
     if done is not None:
-        values["done"] = min(max(0, int(done)), MAX_STEPS)
+        values["done"] = min(max(0, int(done)), MAX_PROGRESS_STEPS)
     if steps is not None:
-        values["steps"] = min(max(0, int(steps)), MAX_STEPS)
+        values["steps"] = min(max(0, int(steps)), MAX_PROGRESS_STEPS)
     c.execute(sa.update(jobs).where(jobs.c.id == job).values(**values))
     return read_job(c, job)
 
@@ -152,7 +152,7 @@ def fail(c: Transaction, job: str, worker: str, why: str, spent: bool) -> Job:
         return read_job(c, job)
     _read_running(c, job, worker)
     _end(c, job, "failed", why)
-    details = {"job": job, "why": why[:MAX_WHY], "spent": spent}
+    details = {"job": job, "why": why[:MAX_REASON], "spent": spent}
     trail.append(c, worker, "fail", found.dataset, details)
     if not spent:
         _refund(c, worker, found, "its worker states that nothing was asked")
@@ -166,7 +166,7 @@ def cancel(c: Transaction, actor: str, job: str, why: str) -> Job:
         return found
     waits = found.state == "queued"
     _end(c, job, "cancelled", why)
-    trail.append(c, actor, "cancel", found.dataset, {"job": job, "why": why[:MAX_WHY]})
+    trail.append(c, actor, "cancel", found.dataset, {"job": job, "why": why[:MAX_REASON]})
     if waits:
         _refund(c, actor, found, "it never started")
     return read_job(c, job)
@@ -228,7 +228,7 @@ def _read_running(c: Transaction, job: str, worker: str) -> Job:
 
 
 def _end(c: Transaction, job: str, state: str, why: str) -> None:
-    values = {"state": state, "why": why[:MAX_WHY], "ended_at": c.now, "lease_until": None}
+    values = {"state": state, "why": why[:MAX_REASON], "ended_at": c.now, "lease_until": None}
     c.execute(sa.update(jobs).where(jobs.c.id == job).values(**values))
 
 

@@ -65,7 +65,7 @@ class Protected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use:
+class TermsOfUse:
     """What travels with every release: what the data may be used for, and whom to ask."""
 
     title: str = ""
@@ -141,14 +141,14 @@ class Run:
     ledger_file: LedgerFile
     folder: Path
     protected: Protected = field(default_factory=Protected)
-    use: Use = field(default_factory=Use)
+    use: TermsOfUse = field(default_factory=TermsOfUse)
     progress: Progress = no_progress
     notify: Notify = lambda sentence: None
     methods: Mapping[str, type[Synthesizer]] = field(default_factory=dict)
     seed: int | None = None
 
 
-class Operation(ABC):
+class OperationRun(ABC):
     """One of the operations, read from a spec."""
 
     name: ClassVar[str]
@@ -176,7 +176,7 @@ class Operation(ABC):
         """Ask the rows: a model, or the document of answers."""
 
     @abstractmethod
-    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
+    def write(self, made: Any, folder: Path, use: TermsOfUse, seed: int | None) -> Ledger:
         """Write what was made, and what follows from it, into a folder."""
 
     def run(self, run: Run) -> ReleaseFiles:
@@ -198,7 +198,7 @@ class Operation(ABC):
 
 
 def write_release(
-    operation: Operation, made: Any, folder: Path, use: Use, seed: int | None = None
+    operation: OperationRun, made: Any, folder: Path, use: TermsOfUse, seed: int | None = None
 ) -> Ledger:
     """Write all files of a release into a folder: those of the operation, the ledger, the use."""
     ledger = operation.write(made, folder, use, seed)

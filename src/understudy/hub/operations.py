@@ -30,10 +30,10 @@ from understudy.hub.operation_runs import (
     MODEL,
     REPORT,
     ROWS,
-    Operation,
+    OperationRun,
     Protected,
     Run,
-    Use,
+    TermsOfUse,
 )
 from understudy.models.constraining import check_constraints
 from understudy.models.documents import MAX_ROWS_PER_SAMPLE
@@ -69,7 +69,7 @@ _SHARED_PARAMETERS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Synthesise(Operation):
+class Synthesise(OperationRun):
     """A synthetic table, by a method of the registry or by a foreign algorithm."""
 
     name: ClassVar[str] = "synthesise"
@@ -152,7 +152,7 @@ class Synthesise(Operation):
             engine=self._engine(run.rows),
         )
 
-    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
+    def write(self, made: Any, folder: Path, use: TermsOfUse, seed: int | None) -> Ledger:
         """The model, rows that are drawn from it, and the report."""
         model: Model = made
         model.save(folder / MODEL)
@@ -218,7 +218,7 @@ class Synthesise(Operation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask(Operation):
+class Ask(OperationRun):
     """Questions with a price, answered from the rows."""
 
     name: ClassVar[str] = "ask"
@@ -295,14 +295,14 @@ class Ask(Operation):
             "ledger": ledger.to_dict(),
         }
 
-    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
+    def write(self, made: Any, folder: Path, use: TermsOfUse, seed: int | None) -> Ledger:
         """The answers."""
         write_json(folder / ANSWERS, made, "answers")
         return Ledger.from_dict(made["ledger"])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learn(Operation):
+class Learn(OperationRun):
     """A learner, fitted to the rows."""
 
     name: ClassVar[str] = "learn"
@@ -367,17 +367,17 @@ class Learn(Operation):
             progress=run.progress,
         )
 
-    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
+    def write(self, made: Any, folder: Path, use: TermsOfUse, seed: int | None) -> Ledger:
         """The fitted learner."""
         made.save(folder / MODEL)
         ledger: Ledger = made.ledger
         return ledger
 
 
-_KINDS: Mapping[str, type[Operation]] = {kind.name: kind for kind in (Synthesise, Ask, Learn)}
+_KINDS: Mapping[str, type[OperationRun]] = {kind.name: kind for kind in (Synthesise, Ask, Learn)}
 
 
-def read_operation(name: Any, spec: Any) -> Operation:
+def read_operation(name: Any, spec: Any) -> OperationRun:
     """Read the spec of an operation, strictly; needs no row and no schema.
 
     Parameters
@@ -410,7 +410,7 @@ def read_operation(name: Any, spec: Any) -> Operation:
     if size > MAX_SPEC_CHARACTERS:
         raise InputError(f"A request has at most {MAX_SPEC_CHARACTERS:,} characters.")
     try:
-        read: Operation = kind(**spec)
+        read: OperationRun = kind(**spec)
     except TypeError as error:
         raise InputError(f"The request to {name} is not complete or not plain: {error}.") from None
     return read
@@ -418,7 +418,7 @@ def read_operation(name: Any, spec: Any) -> Operation:
 
 def check_spec(
     name: str, spec: Mapping[str, Any], schema: Schema, protected: Protected | None = None
-) -> Operation:
+) -> OperationRun:
     """Read a spec and refuse what cannot be done with the schema; reads no row."""
     operation = read_operation(name, spec)
     operation.check(schema, protected or Protected())
@@ -456,7 +456,7 @@ def _moderate_int(digits: str) -> int:
     return number
 
 
-def _check_price(operation: Operation) -> None:
+def _check_price(operation: OperationRun) -> None:
     for name in ("epsilon", "delta"):
         given = getattr(operation, name)
         if (

@@ -22,7 +22,7 @@ class PageOf:
     number: int = 1
     size: int = 50
 
-    def clipped(self) -> PageOf:
+    def clip(self) -> PageOf:
         """The nearest page that can be."""
         return PageOf(
             number=min(max(self.number, 1), 1_000_000), size=min(max(self.size, 1), MAX_PAGE_SIZE)
@@ -55,7 +55,7 @@ def read_page(
 
     ``values`` are those of the query's parameters, if it has any.
     """
-    page = page.clipped()
+    page = page.clip()
     counting, paged = _split(query)
     values = values or {}
     total = c.execute(counting, values).scalar()

@@ -36,7 +36,7 @@ class Operation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class AccessRule:
     """An operation that a role allows.
 
     Parameters
@@ -67,7 +67,7 @@ class Role:
     name: str
     members: frozenset[str] = frozenset()
     attributes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[AccessRule, ...] = ()
 
     def includes(self, subject: Subject) -> bool:
         """Whether somebody is in it: by name, or because all its attributes are theirs."""
@@ -113,7 +113,7 @@ class Decision:
         return self.allowed
 
 
-def allowed(subject: Subject, operation: Operation, thing: Object) -> Decision:
+def judge(subject: Subject, operation: Operation, thing: Object) -> Decision:
     """Decide whether a subject may do an operation to a data set; what nothing allows is denied."""
     if not subject.active:
         return _no("Your account is not active yet; its approval is up to an administrator.")
@@ -170,21 +170,21 @@ def _may_use(subject: Subject, operation: Operation, thing: Object) -> Decision:
     )
 
 
-def _fits(rule: Rule, operation: Operation) -> bool:
+def _fits(rule: AccessRule, operation: Operation) -> bool:
     return _runs_algorithm(rule, operation) and _affords(rule, operation)
 
 
-def _runs_algorithm(rule: Rule, operation: Operation) -> bool:
+def _runs_algorithm(rule: AccessRule, operation: Operation) -> bool:
     if rule.algorithms is None:
         return not operation.foreign
     return operation.algorithm in rule.algorithms
 
 
-def _affords(rule: Rule, operation: Operation) -> bool:
+def _affords(rule: AccessRule, operation: Operation) -> bool:
     return rule.limit is None or operation.price.fits(rule.limit)
 
 
-def _explain_limits(rules: Sequence[Rule], operation: Operation) -> str:
+def _explain_limits(rules: Sequence[AccessRule], operation: Operation) -> str:
     able = [rule for rule in rules if _runs_algorithm(rule, operation)]
     if not able:
         names = sorted({name for rule in rules for name in rule.algorithms or ["built-in ones"]})

@@ -18,7 +18,7 @@ from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.names import FREE, MANAGE, new_id
 from understudy.hub.pages import Page, PageOf
-from understudy.hub.policy import Decision, Operation, allowed
+from understudy.hub.policy import Decision, Operation, judge
 from understudy.hub.records import (
     Job,
     Release,
@@ -30,7 +30,7 @@ from understudy.hub.records import (
 from understudy.hub.tables import datasets, release_files, releases, vault_objects
 from understudy.hub.vault import Vault
 
-MAX_FILES = 20
+MAX_RELEASE_FILES = 20
 RELEASE_VERSION = 1
 WITHDRAWN = "The release was withdrawn by the data set's owner."
 USE_FILE = "use.json"
@@ -154,9 +154,9 @@ def _decide(c: Transaction, user: str, release: Release, operation: str) -> Deci
     """The policy's answer; strangers to a release do not learn that it exists."""
     subject = read_subject(c, user)
     thing = read_object(c, release.dataset, release.user)
-    if not any(allowed(subject, Operation(name=name), replace(thing, open=True)) for name in FREE):
+    if not any(judge(subject, Operation(name=name), replace(thing, open=True)) for name in FREE):
         raise NotFound("There is no such release.")
-    return allowed(subject, Operation(name=operation), thing)
+    return judge(subject, Operation(name=operation), thing)
 
 
 def withdraw(c: Transaction, actor: str, release: str) -> Release:
@@ -175,10 +175,10 @@ def list_of(c: Transaction, viewer: str, dataset: str, page: PageOf | None = Non
     """The releases of a data set that a viewer may use, newest first; of a closed one, none but for
     its owner.
     """
-    page = (page or PageOf()).clipped()
+    page = (page or PageOf()).clip()
     subject, thing = read_subject(c, viewer), read_object(c, dataset)
     query = sa.select(releases).where(releases.c.dataset == dataset)
-    may_use = any(allowed(subject, Operation(name=name), thing) for name in FREE)
+    may_use = any(judge(subject, Operation(name=name), thing) for name in FREE)
     if subject.id != thing.owner:
         query = query.where(releases.c.withdrawn_at.is_(None))
         if not may_use:
@@ -227,8 +227,10 @@ def store_file(vault: Vault, dataset: str, path: Path, media_type: str) -> Relea
 
 def _check_files(c: Transaction, dataset: str, files: Sequence[ReleaseFile]) -> None:
     names = {file.name for file in files}
-    if len(files) > MAX_FILES or len(names) < len(files):
-        raise InputError(f"A release has at most {MAX_FILES} files, each with a name of its own.")
+    if len(files) > MAX_RELEASE_FILES or len(names) < len(files):
+        raise InputError(
+            f"A release has at most {MAX_RELEASE_FILES} files, each with a name of its own."
+        )
     for name in names:
         if not name or len(name) > 100 or "/" in name or "\\" in name or name.startswith("."):
             raise InputError("A file of a release needs a plain name, without folders.")

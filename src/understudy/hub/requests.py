@@ -21,7 +21,7 @@ from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.names import ACCESS, MANAGE, PRICED, SEE, SHARED, new_id
 from understudy.hub.operations import check_spec
 from understudy.hub.pages import Page, PageOf, read_page
-from understudy.hub.policy import Operation, allowed
+from understudy.hub.policy import Operation, judge
 from understudy.hub.protection import read_protected
 from understudy.hub.records import (
     Dataset,
@@ -36,7 +36,7 @@ from understudy.hub.tables import datasets, requests
 
 MAX_REASON = 5000
 MAX_SPEC = 200_000
-MAX_KEY = 100
+MAX_REQUEST_KEY = 100
 
 
 def submit(
@@ -67,8 +67,10 @@ def submit(
     key
         The form's own random key.
     """
-    if not 8 <= len(key) <= MAX_KEY:
-        raise InputError(f"A request needs a key of 8 to {MAX_KEY} letters, new for each form.")
+    if not 8 <= len(key) <= MAX_REQUEST_KEY:
+        raise InputError(
+            f"A request needs a key of 8 to {MAX_REQUEST_KEY} letters, new for each form."
+        )
     if len(reason) > MAX_REASON:
         raise InputError(f"The reason has more than {MAX_REASON:,} letters; shorten it.")
     digest = _digest(dataset, operation, spec, reason)
@@ -292,7 +294,7 @@ def _approve(
     subject = read_subject(c, request.user)
     dataset = read_dataset(c, request.dataset)
     asked = describe_operation(dataset, request.operation, request.spec, request.price)
-    still = allowed(subject, asked, read_object(c, request.dataset))
+    still = judge(subject, asked, read_object(c, request.dataset))
     if not still:
         raise Refused(f"The policy does not allow it any more: {still.why}")
     budgets.debit(c, request.dataset, request.user, request.id, request.price, request.operation)

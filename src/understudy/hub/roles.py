@@ -19,13 +19,13 @@ from understudy.hub.names import MANAGE, USES, new_id
 from understudy.hub.policy import Operation, Role
 from understudy.hub.tables import members, requests, roles, rules, users
 
-MAX_NAME = 200
+MAX_NAME_LETTERS = 200
 """Letters in a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleSpec:
-    """A rule as an owner writes it; see :class:`understudy.hub.policy.Rule`."""
+    """A rule as an owner writes it; see :class:`understudy.hub.policy.AccessRule`."""
 
     operation: str
     max_epsilon: float | None = None
@@ -122,8 +122,8 @@ def set_user_budget(
 
 
 def _check_role(c: Transaction, spec: RoleSpec) -> None:
-    if not spec.name.strip() or len(spec.name) > MAX_NAME:
-        raise InputError(f"A role needs a name of at most {MAX_NAME} letters.")
+    if not spec.name.strip() or len(spec.name) > MAX_NAME_LETTERS:
+        raise InputError(f"A role needs a name of at most {MAX_NAME_LETTERS} letters.")
     for name, values in spec.attributes.items():
         if not values or not all(isinstance(value, str) for value in values):
             raise InputError(f"The attribute {name!r} of a role needs a list of words.")

@@ -22,14 +22,14 @@ import sqlalchemy as sa
 from understudy.hub.database import Database, Transaction
 from understudy.hub.tables import survey_reports
 
-BATCH = 25
+MIN_BATCH = 25
 """Reports that are shown together, at least."""
 
 Cells = Mapping[tuple[int, int], int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
+class ReportCounts:
     """How many reports are shown to each question at each level, and how many are not."""
 
     cells: Cells
@@ -48,7 +48,7 @@ class Counts:
         return counts
 
 
-def count_batches(c: Transaction, survey: str) -> Counts:
+def count_batches(c: Transaction, survey: str) -> ReportCounts:
     """The reports of a survey by question and level, as far as they are shown."""
     places = survey_reports.c.question, survey_reports.c.level, survey_reports.c.shown
     query = (
@@ -62,26 +62,26 @@ def count_batches(c: Transaction, survey: str) -> Counts:
             cells[row["question"], row["level"]] = int(row["reports"])
         else:
             waiting += int(row["reports"])
-    return Counts(cells=cells, waiting=waiting)
+    return ReportCounts(cells=cells, waiting=waiting)
 
 
-def show_batches(db: Database, survey: str) -> Counts:
+def show_batches(db: Database, survey: str) -> ReportCounts:
     """Show what may be shown by now, and count it."""
     with db.reading() as c:
         counts = count_batches(c, survey)
-    if counts.waiting < 2 * BATCH:
+    if counts.waiting < 2 * MIN_BATCH:
         return counts
     with db.transaction() as c:
         waiting = count_batches(c, survey).waiting
-        if waiting >= 2 * BATCH:
-            _show(c, survey, waiting - BATCH)
+        if waiting >= 2 * MIN_BATCH:
+            _show(c, survey, waiting - MIN_BATCH)
         return count_batches(c, survey)
 
 
 def show_rest(c: Transaction, survey: str) -> None:
     """Show all that is left of a survey that takes no more reports, if that is a batch."""
     waiting = count_batches(c, survey).waiting
-    if waiting >= BATCH:
+    if waiting >= MIN_BATCH:
         _show(c, survey, waiting)
 
 

@@ -74,7 +74,7 @@ class SurveyIntake:
         self._checks: dict[str, ReportCheck] = {}
         self._thread: threading.Thread | None = None
 
-    def known_check(self, survey: str) -> ReportCheck | None:
+    def find_check(self, survey: str) -> ReportCheck | None:
         """What checks the reports of a survey, if its plan was read already."""
         return self._checks.get(survey)
 

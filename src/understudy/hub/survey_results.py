@@ -59,7 +59,7 @@ class SurveyOutlook:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class AnswerShare:
     """The estimated share of persons with one answer."""
 
     label: str
@@ -73,7 +73,7 @@ class ItemEstimate:
 
     name: str
     wording: str
-    shares: tuple[Share, ...]
+    shares: tuple[AnswerShare, ...]
 
 
 def foresee(plan: Plan, persons: int, cells: Cells) -> SurveyOutlook:
@@ -153,7 +153,7 @@ def estimate_items(collected: Collected) -> tuple[ItemEstimate, ...]:
         assert measured.deviations is not None
         deviations = np.asarray(measured.deviations).ravel() / collected.reports
         shares = tuple(
-            Share(label=item.label(code), share=float(share), deviation=float(deviation))
+            AnswerShare(label=item.label(code), share=float(share), deviation=float(deviation))
             for code, (share, deviation) in enumerate(zip(counts, deviations, strict=True))
         )
         wording = plan.wording.get(item.name, "")

@@ -61,8 +61,8 @@ def ask_for_table(c: Transaction, actor: str, survey: str) -> Job:
         return last
     if not survey_batches.count_batches(c, survey).shown:
         raise InputError(
-            f"Fewer than {survey_batches.BATCH} persons have answered, and nothing is told of so "
-            "few; there is nothing to make a table of."
+            f"Fewer than {survey_batches.MIN_BATCH} persons have answered, and nothing is told of "
+            "so few; there is nothing to make a table of."
         )
     dataset = found.dataset or _register(c, actor, found)
     return requests.enter_own(c, found.maker, dataset, OPERATION, {"survey": survey})

@@ -32,7 +32,7 @@ from understudy.local.plans import Plan
 MAX_INVITATIONS = 100_000
 """Of one survey, in one go."""
 
-MAX_TEXT = 5_000
+MAX_SURVEY_TEXT = 5_000
 MAX_PERSONS = 100_000_000
 CODE_BYTES = 16
 
@@ -163,8 +163,8 @@ def _check(spec: SurveySpec) -> None:
     if not spec.title.strip() or len(spec.title) > 200:
         raise InputError("A survey needs a title of at most 200 letters.")
     for name in ("introduction", "purpose", "conditions", "contact"):
-        if len(getattr(spec, name)) > MAX_TEXT:
-            raise InputError(f"The {name} has more than {MAX_TEXT:,} letters; shorten it.")
+        if len(getattr(spec, name)) > MAX_SURVEY_TEXT:
+            raise InputError(f"The {name} has more than {MAX_SURVEY_TEXT:,} letters; shorten it.")
     if not 1 <= spec.persons <= MAX_PERSONS:
         raise InputError("Say how many persons you expect: a whole number above 0.")
     if any(not 0 < epsilon <= 20 for epsilon in spec.epsilons):

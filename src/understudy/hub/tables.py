@@ -7,13 +7,19 @@ changed once written (the trail, the journal of debits) is guarded by triggers a
 
 from __future__ import annotations
 
-import datetime as dt
-from fractions import Fraction
-from typing import Any
-
 import sqlalchemy as sa
 
-from understudy.hub.amounts import read_amount, write_amount
+from understudy.hub.column_kinds import (
+    amount_column,
+    count_column,
+    flag_column,
+    id_column,
+    json_column,
+    link_column,
+    number_column,
+    text_column,
+    time_column,
+)
 
 metadata = sa.MetaData(
     naming_convention={
@@ -25,92 +31,11 @@ metadata = sa.MetaData(
     }
 )
 
-
-class Amount(sa.types.TypeDecorator[Fraction]):
-    """An exact amount, as decimal digits."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Fraction | None, dialect: Any) -> str | None:
-        """To digits."""
-        return None if value is None else write_amount(value)
-
-    def process_result_value(self, value: str | None, dialect: Any) -> Fraction | None:
-        """From digits."""
-        return None if value is None else read_amount(value)
-
-
-class Time(sa.types.TypeDecorator[dt.datetime]):
-    """A moment in UTC."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: dt.datetime | None, dialect: Any) -> dt.datetime | None:
-        """To UTC; a moment without a zone is a mistake of ours."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a moment without a time zone")
-        value = value.astimezone(dt.UTC)
-        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
-
-    def process_result_value(self, value: dt.datetime | None, dialect: Any) -> dt.datetime | None:
-        """From UTC, to UTC."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
-
-
-def _id() -> sa.Column[str]:
-    return sa.Column("id", sa.Text, primary_key=True)
-
-
-def _to(table: str, name: str, *, null: bool = False, index: bool = False) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, sa.ForeignKey(f"{table}.id"), nullable=null, index=index)
-
-
-def _text(name: str, default: str | None = "", *, null: bool = False) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, nullable=null, server_default=None if null else default)
-
-
-def _amount(name: str, *, null: bool = False) -> sa.Column[Fraction]:
-    return sa.Column(name, Amount, nullable=null, server_default=None if null else "0")
-
-
-def _time(name: str, *, null: bool = False) -> sa.Column[dt.datetime]:
-    return sa.Column(name, Time, nullable=null)
-
-
-def _json(name: str, default: str = "{}") -> sa.Column[Any]:
-    return sa.Column(name, sa.JSON, nullable=False, server_default=default)
-
-
-def _flag(name: str, *, default: bool = False) -> sa.Column[bool]:
-    return sa.Column(
-        name,
-        sa.Boolean(create_constraint=False),
-        nullable=False,
-        server_default=sa.true() if default else sa.false(),
-    )
-
-
-def _count(name: str) -> sa.Column[int]:
-    return sa.Column(name, sa.BigInteger, nullable=False, server_default="0")
-
-
-def _number() -> sa.Column[int]:
-    # SQLite counts up only in a column of its own type INTEGER.
-    kind = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-    return sa.Column("number", kind, primary_key=True, autoincrement=True)
-
-
 settings = sa.Table(
     "settings",
     metadata,
     sa.Column("name", sa.Text, primary_key=True),
-    _json("value"),
+    json_column("value"),
 )
 
 # --------------------------------------------------------------------------- accounts
@@ -118,18 +43,18 @@ settings = sa.Table(
 users = sa.Table(
     "users",
     metadata,
-    _id(),
+    id_column(),
     sa.Column("name", sa.Text, nullable=False, unique=True),  # what one signs in with
-    _text("display_name"),
-    _text("email"),
-    _text("password_hash", null=True),
-    _text("oidc_subject", null=True),
-    _flag("is_admin"),
-    _text("state", "active"),  # active, waiting, disabled
-    _json("attributes"),  # what the administrator vouches for: {"institution": "..."}
-    _count("failed_logins"),
-    _time("locked_until", null=True),
-    _time("created_at"),
+    text_column("display_name"),
+    text_column("email"),
+    text_column("password_hash", null=True),
+    text_column("oidc_subject", null=True),
+    flag_column("is_admin"),
+    text_column("state", "active"),  # active, waiting, disabled
+    json_column("attributes"),  # what the administrator vouches for: {"institution": "..."}
+    count_column("failed_logins"),
+    time_column("locked_until", null=True),
+    time_column("created_at"),
     sa.UniqueConstraint("oidc_subject"),
 )
 
@@ -137,43 +62,43 @@ sessions = sa.Table(
     "sessions",
     metadata,
     sa.Column("hash", sa.Text, primary_key=True),  # of the cookie's token
-    _to("users", "user", index=True),
-    _time("created_at"),
-    _time("seen_at"),
-    _time("expires_at"),
-    _json("data"),
+    link_column("users", "user", index=True),
+    time_column("created_at"),
+    time_column("seen_at"),
+    time_column("expires_at"),
+    json_column("data"),
 )
 
 tokens = sa.Table(
     "tokens",
     metadata,
-    _id(),
-    _to("users", "user", index=True),
-    _text("name"),
+    id_column(),
+    link_column("users", "user", index=True),
+    text_column("name"),
     sa.Column("hash", sa.Text, nullable=False, unique=True),
-    _time("created_at"),
-    _time("expires_at", null=True),
-    _time("used_at", null=True),
-    _time("revoked_at", null=True),
+    time_column("created_at"),
+    time_column("expires_at", null=True),
+    time_column("used_at", null=True),
+    time_column("revoked_at", null=True),
 )
 
 links = sa.Table(
     "links",
     metadata,
     sa.Column("hash", sa.Text, primary_key=True),
-    _text("purpose"),  # first_run, invitation, password
-    _to("users", "user", null=True),
-    _time("expires_at"),
-    _time("used_at", null=True),
+    text_column("purpose"),  # first_run, invitation, password
+    link_column("users", "user", null=True),
+    time_column("expires_at"),
+    time_column("used_at", null=True),
 )
 
 attempts = sa.Table(
     "attempts",
     metadata,
-    _number(),
-    _text("key"),  # what is limited: a name, an address
-    _time("at"),
-    _flag("succeeded"),
+    number_column(),
+    text_column("key"),  # what is limited: a name, an address
+    time_column("at"),
+    flag_column("succeeded"),
     sa.Index("ix_attempts_key_at", "key", "at"),
 )
 
@@ -182,46 +107,46 @@ attempts = sa.Table(
 agents = sa.Table(
     "agents",
     metadata,
-    _id(),
-    _to("users", "owner", index=True),
-    _text("name"),
+    id_column(),
+    link_column("users", "owner", index=True),
+    text_column("name"),
     sa.Column("hash", sa.Text, nullable=False, unique=True),  # of its token
-    _time("created_at"),
-    _time("seen_at", null=True),
-    _time("revoked_at", null=True),
+    time_column("created_at"),
+    time_column("seen_at", null=True),
+    time_column("revoked_at", null=True),
 )
 
 datasets = sa.Table(
     "datasets",
     metadata,
-    _id(),
-    _to("users", "owner", index=True),
-    _text("name"),
-    _text("description"),
-    _json("schema"),
-    _count("columns"),  # of the schema, for the catalogue
+    id_column(),
+    link_column("users", "owner", index=True),
+    text_column("name"),
+    text_column("description"),
+    json_column("schema"),
+    count_column("columns"),  # of the schema, for the catalogue
     sa.Column("about_rows", sa.BigInteger, nullable=True),  # what the owner says in public
-    _text("purpose"),
-    _text("conditions"),
-    _text("contact"),
-    _text("mode", "agent"),
-    _text("state", "open"),
-    _flag("listed", default=True),
-    _text("neighbours", "add_remove"),
-    _json("unit", '"row"'),
-    _amount("total_epsilon"),
-    _amount("total_delta"),
-    _amount("user_epsilon", null=True),  # none: a user may spend the total
-    _amount("user_delta", null=True),
-    _amount("spent_epsilon"),
-    _amount("spent_delta"),
-    _count("releases"),  # how many there are, for the catalogue
-    _to("agents", "agent", null=True),
-    _text("source", null=True),  # a name that the worker's own settings explain
-    _text("rows_object", null=True),  # the rows, where the vault has them
-    _time("created_at"),
-    _time("changed_at"),
-    _time("closed_at", null=True),
+    text_column("purpose"),
+    text_column("conditions"),
+    text_column("contact"),
+    text_column("mode", "agent"),
+    text_column("state", "open"),
+    flag_column("listed", default=True),
+    text_column("neighbours", "add_remove"),
+    json_column("unit", '"row"'),
+    amount_column("total_epsilon"),
+    amount_column("total_delta"),
+    amount_column("user_epsilon", null=True),  # none: a user may spend the total
+    amount_column("user_delta", null=True),
+    amount_column("spent_epsilon"),
+    amount_column("spent_delta"),
+    count_column("releases"),  # how many there are, for the catalogue
+    link_column("agents", "agent", null=True),
+    text_column("source", null=True),  # a name that the worker's own settings explain
+    text_column("rows_object", null=True),  # the rows, where the vault has them
+    time_column("created_at"),
+    time_column("changed_at"),
+    time_column("closed_at", null=True),
     sa.Index("ix_datasets_listed_name", "listed", "name", "id"),
 )
 
@@ -230,20 +155,20 @@ holders = sa.Table(  # who holds the parts of a federated data set
     metadata,
     sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.id"), primary_key=True),
     sa.Column("agent", sa.Text, sa.ForeignKey("agents.id"), primary_key=True),
-    _time("agreed_at", null=True),
+    time_column("agreed_at", null=True),
 )
 
 relay = sa.Table(  # messages of a secure federation on their way to agents, and their answers
     "relay",
     metadata,
-    _id(),
-    _to("jobs", "job", index=True),
-    _to("datasets", "dataset"),
-    _to("agents", "agent"),
+    id_column(),
+    link_column("jobs", "job", index=True),
+    link_column("datasets", "dataset"),
+    link_column("agents", "agent"),
     sa.Column("number", sa.BigInteger, nullable=False),
     sa.Column("question", sa.LargeBinary, nullable=False),
     sa.Column("answer", sa.LargeBinary, nullable=True),
-    _time("created_at"),
+    time_column("created_at"),
     sa.UniqueConstraint("job", "agent", "number"),
 )
 
@@ -251,10 +176,10 @@ collections = sa.Table(  # what the owners of encrypted uploads agreed on
     "collections",
     metadata,
     sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.id"), primary_key=True),
-    _json("plan"),
-    _json("owners"),  # their certificates, by name
-    _text("service"),  # a name that the worker's own settings explain
-    _time("created_at"),
+    json_column("plan"),
+    json_column("owners"),  # their certificates, by name
+    text_column("service"),  # a name that the worker's own settings explain
+    time_column("created_at"),
 )
 
 deliveries = sa.Table(  # the upload of each of them
@@ -262,20 +187,20 @@ deliveries = sa.Table(  # the upload of each of them
     metadata,
     sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.id"), primary_key=True),
     sa.Column("owner", sa.Text, primary_key=True),
-    _text("digest"),  # of what its owner signed
-    _text("object"),  # where the vault has it
-    _to("users", "user"),  # who brought it
-    _time("created_at"),
+    text_column("digest"),  # of what its owner signed
+    text_column("object"),  # where the vault has it
+    link_column("users", "user"),  # who brought it
+    time_column("created_at"),
 )
 
 roles = sa.Table(
     "roles",
     metadata,
-    _id(),
-    _to("datasets", "dataset"),
-    _text("name"),
-    _json("attributes"),  # who is in it without being named: {"institution": ["..."]}
-    _time("created_at"),
+    id_column(),
+    link_column("datasets", "dataset"),
+    text_column("name"),
+    json_column("attributes"),  # who is in it without being named: {"institution": ["..."]}
+    time_column("created_at"),
     sa.UniqueConstraint("dataset", "name"),
 )
 
@@ -284,20 +209,20 @@ members = sa.Table(
     metadata,
     sa.Column("role", sa.Text, sa.ForeignKey("roles.id"), primary_key=True),
     sa.Column("user", sa.Text, sa.ForeignKey("users.id"), primary_key=True, index=True),
-    _time("granted_at"),
+    time_column("granted_at"),
 )
 
 rules = sa.Table(
     "rules",
     metadata,
-    _id(),
-    _to("roles", "role", index=True),
-    _text("operation"),
-    _amount("max_epsilon", null=True),  # per request; none: what the budget has
-    _amount("max_delta", null=True),
+    id_column(),
+    link_column("roles", "role", index=True),
+    text_column("operation"),
+    amount_column("max_epsilon", null=True),  # per request; none: what the budget has
+    amount_column("max_delta", null=True),
     sa.Column("algorithms", sa.JSON, nullable=True),  # names; none: every one that is built in
-    _flag("standing"),  # whether it decides by itself
-    _time("created_at"),
+    flag_column("standing"),  # whether it decides by itself
+    time_column("created_at"),
 )
 
 user_budgets = sa.Table(
@@ -305,10 +230,10 @@ user_budgets = sa.Table(
     metadata,
     sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.id"), primary_key=True),
     sa.Column("user", sa.Text, sa.ForeignKey("users.id"), primary_key=True),
-    _amount("total_epsilon", null=True),  # a budget of her own; none: the data set's
-    _amount("total_delta", null=True),
-    _amount("spent_epsilon"),
-    _amount("spent_delta"),
+    amount_column("total_epsilon", null=True),  # a budget of her own; none: the data set's
+    amount_column("total_delta", null=True),
+    amount_column("spent_epsilon"),
+    amount_column("spent_delta"),
 )
 
 # --------------------------------------------------------------------------- requests and jobs
@@ -316,23 +241,23 @@ user_budgets = sa.Table(
 requests = sa.Table(
     "requests",
     metadata,
-    _id(),
-    _to("users", "user", index=True),
-    _to("datasets", "dataset"),
-    _text("operation"),
-    _json("spec"),
-    _text("reason"),
-    _amount("epsilon"),
-    _amount("delta"),
-    _text("state", "waiting"),
-    _text("key"),
-    _text("digest"),  # of what was asked, so that one key cannot mean two things
-    _to("users", "decided_by", null=True),
-    _to("rules", "rule", null=True),  # the standing rule that decided
-    _to("roles", "role", null=True),  # the role that an access request was granted
-    _text("decision_reason"),
-    _time("created_at"),
-    _time("decided_at", null=True),
+    id_column(),
+    link_column("users", "user", index=True),
+    link_column("datasets", "dataset"),
+    text_column("operation"),
+    json_column("spec"),
+    text_column("reason"),
+    amount_column("epsilon"),
+    amount_column("delta"),
+    text_column("state", "waiting"),
+    text_column("key"),
+    text_column("digest"),  # of what was asked, so that one key cannot mean two things
+    link_column("users", "decided_by", null=True),
+    link_column("rules", "rule", null=True),  # the standing rule that decided
+    link_column("roles", "role", null=True),  # the role that an access request was granted
+    text_column("decision_reason"),
+    time_column("created_at"),
+    time_column("decided_at", null=True),
     sa.UniqueConstraint("user", "key"),
     sa.Index("ix_requests_dataset_state", "dataset", "state"),
 )
@@ -340,61 +265,61 @@ requests = sa.Table(
 jobs = sa.Table(
     "jobs",
     metadata,
-    _id(),
+    id_column(),
     sa.Column("request", sa.Text, sa.ForeignKey("requests.id"), nullable=False, unique=True),
-    _to("datasets", "dataset", index=True),
-    _to("users", "user", index=True),
-    _text("operation"),
-    _json("spec"),
-    _amount("epsilon"),
-    _amount("delta"),
-    _text("state", "queued"),
+    link_column("datasets", "dataset", index=True),
+    link_column("users", "user", index=True),
+    text_column("operation"),
+    json_column("spec"),
+    amount_column("epsilon"),
+    amount_column("delta"),
+    text_column("state", "queued"),
     sa.Column("place", sa.BigInteger, nullable=False),  # in the queue: its entry in the trail
-    _text("worker", null=True),
-    _time("lease_until", null=True),
-    _text("step"),
-    _count("done"),
-    _count("steps"),
-    _text("why"),
-    _flag("refunded"),
-    _time("created_at"),
-    _time("started_at", null=True),
-    _time("ended_at", null=True),
+    text_column("worker", null=True),
+    time_column("lease_until", null=True),
+    text_column("step"),
+    count_column("done"),
+    count_column("steps"),
+    text_column("why"),
+    flag_column("refunded"),
+    time_column("created_at"),
+    time_column("started_at", null=True),
+    time_column("ended_at", null=True),
     sa.Index("ix_jobs_state_place", "state", "place"),
 )
 
 debits = sa.Table(  # the journal: never changed, a refund is an entry below zero
     "debits",
     metadata,
-    _number(),
-    _to("datasets", "dataset"),
-    _to("users", "user"),
-    _to("requests", "request", index=True),
-    _amount("epsilon"),
-    _amount("delta"),
-    _text("why"),
-    _time("at"),
+    number_column(),
+    link_column("datasets", "dataset"),
+    link_column("users", "user"),
+    link_column("requests", "request", index=True),
+    amount_column("epsilon"),
+    amount_column("delta"),
+    text_column("why"),
+    time_column("at"),
     sa.Index("ix_debits_dataset_user", "dataset", "user"),
 )
 
 releases = sa.Table(
     "releases",
     metadata,
-    _id(),
-    _to("datasets", "dataset", index=True),
+    id_column(),
+    link_column("datasets", "dataset", index=True),
     sa.Column("job", sa.Text, sa.ForeignKey("jobs.id"), nullable=True, unique=True),
-    _to("users", "user", null=True, index=True),
-    _text("operation"),
-    _text("title"),
-    _json("use"),  # purpose, conditions, contact
-    _json("ledger"),
-    _json("summary"),
-    _text("digest"),  # of what was uploaded, so that sending it twice is sending it once
-    _amount("epsilon"),
-    _amount("delta"),
-    _json("trail"),  # the head when it was released: number, digest, mac
-    _time("created_at"),
-    _time("withdrawn_at", null=True),
+    link_column("users", "user", null=True, index=True),
+    text_column("operation"),
+    text_column("title"),
+    json_column("use"),  # purpose, conditions, contact
+    json_column("ledger"),
+    json_column("summary"),
+    text_column("digest"),  # of what was uploaded, so that sending it twice is sending it once
+    amount_column("epsilon"),
+    amount_column("delta"),
+    json_column("trail"),  # the head when it was released: number, digest, mac
+    time_column("created_at"),
+    time_column("withdrawn_at", null=True),
 )
 
 release_files = sa.Table(
@@ -402,10 +327,10 @@ release_files = sa.Table(
     metadata,
     sa.Column("release", sa.Text, sa.ForeignKey("releases.id"), primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
-    _text("media_type", "application/octet-stream"),
-    _count("size"),
-    _text("sha256"),
-    _text("object"),  # where the vault has it
+    text_column("media_type", "application/octet-stream"),
+    count_column("size"),
+    text_column("sha256"),
+    text_column("object"),  # where the vault has it
 )
 
 # --------------------------------------------------------------------------- the trail, the vault
@@ -414,15 +339,15 @@ trail = sa.Table(
     "trail",
     metadata,
     sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
-    _text("at"),  # text as it was signed
-    _text("actor"),
-    _text("action"),
-    _text("object"),
-    _text("details", "{}"),  # canonical JSON, as it was signed
-    _text("salt"),  # so that nobody guesses an entry from its digest
-    _text("content"),  # SHA-256 over all of the above
-    _text("digest"),  # SHA-256 over the digest before and the content: anybody can check it
-    _text("mac"),  # HMAC-SHA256 over the digest: who has the key can
+    text_column("at"),  # text as it was signed
+    text_column("actor"),
+    text_column("action"),
+    text_column("object"),
+    text_column("details", "{}"),  # canonical JSON, as it was signed
+    text_column("salt"),  # so that nobody guesses an entry from its digest
+    text_column("content"),  # SHA-256 over all of the above
+    text_column("digest"),  # SHA-256 over the digest before and the content: anybody can check it
+    text_column("mac"),  # HMAC-SHA256 over the digest: who has the key can
     sa.Index("ix_trail_object", "object"),
 )
 
@@ -431,28 +356,28 @@ trail_head = sa.Table(
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),  # always 1
     sa.Column("number", sa.BigInteger, nullable=False),
-    _text("digest"),
-    _text("mac"),
+    text_column("digest"),
+    text_column("mac"),
 )
 
 vault_keys = sa.Table(
     "vault_keys",
     metadata,
     sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.id"), primary_key=True),
-    _text("master"),  # which master key wraps it
-    _text("wrapped"),
-    _time("created_at"),
+    text_column("master"),  # which master key wraps it
+    text_column("wrapped"),
+    time_column("created_at"),
 )
 
 vault_objects = sa.Table(
     "vault_objects",
     metadata,
-    _id(),
-    _to("datasets", "dataset", index=True),
-    _text("kind"),  # rows, release, package, upload
-    _count("size"),  # of the plain bytes
-    _text("mac"),  # HMAC-SHA256 over the encrypted file
-    _time("created_at"),
+    id_column(),
+    link_column("datasets", "dataset", index=True),
+    text_column("kind"),  # rows, release, package, upload
+    count_column("size"),  # of the plain bytes
+    text_column("mac"),  # HMAC-SHA256 over the encrypted file
+    time_column("created_at"),
 )
 
 # --------------------------------------------------------------------------- algorithms, surveys
@@ -460,33 +385,35 @@ vault_objects = sa.Table(
 algorithms = sa.Table(
     "algorithms",
     metadata,
-    _id(),
-    _to("users", "provider", index=True),
-    _text("name"),
-    _text("version"),
-    _text("summary"),
-    _text("digest"),
-    _text("public_key"),
-    _text("signature"),
+    id_column(),
+    link_column("users", "provider", index=True),
+    text_column("name"),
+    text_column("version"),
+    text_column("summary"),
+    text_column("digest"),
+    text_column("public_key"),
+    text_column("signature"),
     sa.Column("package", sa.LargeBinary, nullable=False),
-    _text("state", "offered"),  # offered, withdrawn
-    _time("created_at"),
+    text_column("state", "offered"),  # offered, withdrawn
+    time_column("created_at"),
     sa.UniqueConstraint("name", "version"),
 )
 
 surveys = sa.Table(
     "surveys",
     metadata,
-    _id(),
-    _to("users", "maker", index=True),
-    _to("datasets", "dataset", null=True),  # under which its synthetic table is in the catalogue
-    _text("title"),
-    _json("document"),  # words for the person, the metadata of use, whether tokens are needed
-    _json("plan"),  # who is asked what, and how: public
-    _text("state", "draft"),  # draft, open, closed
-    _time("created_at"),
-    _time("opened_at", null=True),
-    _time("closed_at", null=True),
+    id_column(),
+    link_column("users", "maker", index=True),
+    link_column(
+        "datasets", "dataset", null=True
+    ),  # under which its synthetic table is in the catalogue
+    text_column("title"),
+    json_column("document"),  # words for the person, the metadata of use, whether tokens are needed
+    json_column("plan"),  # who is asked what, and how: public
+    text_column("state", "draft"),  # draft, open, closed
+    time_column("created_at"),
+    time_column("opened_at", null=True),
+    time_column("closed_at", null=True),
 )
 
 survey_reports = sa.Table(  # no time, no address and no order: a report is found by its number
@@ -496,8 +423,8 @@ survey_reports = sa.Table(  # no time, no address and no order: a report is foun
     sa.Column("number", sa.Text, primary_key=True),
     sa.Column("question", sa.Integer, nullable=False),
     sa.Column("level", sa.Integer, nullable=False),
-    _text("answer"),
-    _flag("shown"),  # whether its maker has been told of it, in a batch
+    text_column("answer"),
+    flag_column("shown"),  # whether its maker has been told of it, in a batch
     sqlite_with_rowid=False,
 )
 
@@ -506,6 +433,6 @@ survey_invitations = sa.Table(
     metadata,
     sa.Column("survey", sa.Text, sa.ForeignKey("surveys.id"), primary_key=True),
     sa.Column("hash", sa.Text, primary_key=True),  # of the code in the link
-    _text("request", null=True),  # the hash of the blinded request that was answered
+    text_column("request", null=True),  # the hash of the blinded request that was answered
     sqlite_with_rowid=False,
 )

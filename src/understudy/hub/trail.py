@@ -41,7 +41,7 @@ MAX_DETAILS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class TrailEntry:
     """One line of the trail."""
 
     number: int
@@ -74,7 +74,7 @@ class Head:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class TrailVerdict:
     """What a check of a trail found.
 
     Parameters
@@ -151,12 +151,12 @@ def read_entries(
     objects: Sequence[str] | None = None,
     after: int = 0,
     limit: int | None = None,
-) -> list[Entry]:
+) -> list[TrailEntry]:
     """Entries in order, of some objects or of all, after a number."""
     query = sa.select(trail).where(trail.c.number > after).order_by(trail.c.number).limit(limit)
     if objects is not None:
         query = query.where(trail.c.object.in_(objects))
-    return [Entry(**row) for row in c.rows(query)]
+    return [TrailEntry(**row) for row in c.rows(query)]
 
 
 def export(c: Transaction, objects: Collection[str] | None = None) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def verify(
     source: Database | Mapping[str, Any],
     key: bytes | None = None,
     heads: Iterable[Head] = (),
-) -> Verdict:
+) -> TrailVerdict:
     """Check a trail, in the database or in an export.
 
     Parameters
@@ -213,7 +213,7 @@ def verify(
             findings.append(f"A release names entry {head.number}, which the trail has lost.")
         elif digests[head.number] != head.digest:
             findings.append(f"A release names entry {head.number}, and it was written differently.")
-    return Verdict(
+    return TrailVerdict(
         good=not findings,
         entries=len(entries),
         signed=key is not None,
@@ -249,7 +249,7 @@ def _is_signed(key: bytes, digest: str, mac: str) -> bool:
 
 
 def _check_entries(
-    entries: Sequence[Entry | Hidden], key: bytes | None
+    entries: Sequence[TrailEntry | Hidden], key: bytes | None
 ) -> tuple[list[str], list[str]]:
     """The digests, computed from the content on, and what speaks against the entries."""
     digests, findings = [""], []
@@ -258,11 +258,11 @@ def _check_entries(
             findings.append(f"Entry {number} is missing; entry {entry.number} is in its place.")
             break
         content, digest = entry.content, ""
-        if isinstance(entry, Entry):
+        if isinstance(entry, TrailEntry):
             said = asdict(entry)
             content = digest_content({name: said[name] for name in SIGNED})
         digest = chain(digests[-1], content)
-        if isinstance(entry, Entry):
+        if isinstance(entry, TrailEntry):
             if (content, digest) != (entry.content, entry.digest):
                 findings.append(f"Entry {number} was changed after it was written.")
             if key is not None and not _is_signed(key, entry.digest, entry.mac):
@@ -272,7 +272,7 @@ def _check_entries(
     return digests, findings
 
 
-def _read_document(document: Mapping[str, Any]) -> tuple[list[Entry | Hidden], Head]:
+def _read_document(document: Mapping[str, Any]) -> tuple[list[TrailEntry | Hidden], Head]:
     try:
         if document["understudy_trail"] != TRAIL_VERSION:
             raise InputError("The trail was written by another version of understudy.")
@@ -291,8 +291,8 @@ def read_head_document(document: Mapping[str, Any]) -> Head:
     return Head(number=number, digest=str(digest), mac=str(mac))
 
 
-def _read_entry(entry: Mapping[str, Any]) -> Entry | Hidden:
-    kind = Hidden if set(entry) == {"number", "content"} else Entry
+def _read_entry(entry: Mapping[str, Any]) -> TrailEntry | Hidden:
+    kind = Hidden if set(entry) == {"number", "content"} else TrailEntry
     texts = {name: entry[name] for name in kind.__dataclass_fields__ if name != "number"}
     if not all(isinstance(text, str) for text in texts.values()):
         raise ValueError("an entry's fields are text")

@@ -36,12 +36,12 @@ from understudy.hub.federated import FederationFailed, SharedJob, compute_federa
 from understudy.hub.foreign.confinement import Limits
 from understudy.hub.foreign.keeper import AlgorithmFailed, ForeignMethod, method_of
 from understudy.hub.foreign.packages import check_signature, digest_of, read_package
-from understudy.hub.intake import protected_of, seed_of, take_in, use_of
+from understudy.hub.intake import find_protected, seed_of, take_in, use_of
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
 from understudy.hub.names import ENCRYPTED, FEDERATED
 from understudy.hub.node_log import NodeLog, describe_failure
 from understudy.hub.opening import Hub
-from understudy.hub.operation_runs import ANSWERS, MODEL, Operation, ReleaseFiles, Run
+from understudy.hub.operation_runs import ANSWERS, MODEL, OperationRun, ReleaseFiles, Run
 from understudy.hub.operations import Synthesise, read_operation
 from understudy.hub.records import Dataset, Job, read_dataset
 from understudy.hub.survey_tables import TableFailed, make_table
@@ -229,7 +229,7 @@ class Worker:
             run = Run(
                 rows=rows,
                 schema=Schema.from_dict(dict(dataset.schema)),
-                protected=protected_of(dataset),
+                protected=find_protected(dataset),
                 ledger_file=ledger,
                 folder=folder / "release",
                 use=use_of(dataset),
@@ -241,7 +241,7 @@ class Worker:
             document = MODEL if MODEL in made.names else ANSWERS
             self._hand_in(job, made.folder / document)
 
-    def _run(self, operation: Operation, run: Run) -> ReleaseFiles:
+    def _run(self, operation: OperationRun, run: Run) -> ReleaseFiles:
         try:
             return operation.run(run)
         except (BudgetError, AlgorithmFailed, JobStopped):
@@ -262,9 +262,9 @@ class Worker:
                 return
         take_in(self.hub.db, self.hub.vault, job.id, self.name, path)
 
-    def _open_ledger(self, job: Job, dataset: Dataset, operation: Operation) -> JobLedger:
+    def _open_ledger(self, job: Job, dataset: Dataset, operation: OperationRun) -> JobLedger:
         path = self.ledgers / f"{dataset.id}.ledger"
-        protected, price = protected_of(dataset), operation.price()
+        protected, price = find_protected(dataset), operation.price()
         if not Price(exact(price[0]), exact(price[1])).fits(job.price):
             raise BudgetError("The job costs more than was approved; nothing was asked.")
         epsilon, delta = float(dataset.total.epsilon), float(dataset.total.delta)
@@ -296,7 +296,9 @@ class Worker:
         with decrypt_into_memory(self.hub.vault.open(dataset.rows_object)) as path:
             yield path
 
-    def _foreign(self, operation: Operation, dataset: Dataset) -> Mapping[str, type[ForeignMethod]]:
+    def _foreign(
+        self, operation: OperationRun, dataset: Dataset
+    ) -> Mapping[str, type[ForeignMethod]]:
         """The algorithm of a job, once its digest and its signature are right."""
         if not isinstance(operation, Synthesise) or operation.algorithm is None:
             return {}

@@ -261,7 +261,7 @@ class Learner(BaseEstimator):
 
     # ---- model files
 
-    def released(self) -> dict[str, Any]:
+    def list_released(self) -> dict[str, Any]:
         """What a fit released, as plain numbers."""
         check_is_fitted(self)
         return {name: np.asarray(getattr(self, name)).tolist() for name in self._shapes()}
@@ -320,7 +320,7 @@ class Learner(BaseEstimator):
             return [f"x{place}" for place in range(self.n_features_in_)]
         return [str(name) for name in names]
 
-    def _scaled(self, X: Any) -> Matrix:  # noqa: N803
+    def _scale(self, X: Any) -> Matrix:  # noqa: N803
         """Rows to predict, scaled as those that were fitted."""
         check_is_fitted(self)
         X = validate_data(  # noqa: N806

@@ -132,7 +132,7 @@ class KMeans(ClusterMixin, TransformerMixin, Learner):
 
     def transform(self, X: Any) -> Matrix:  # noqa: N803
         """The distance of each row from each centre, of scaled features."""
-        scaled = self._scaled(X)
+        scaled = self._scale(X)
         apart = [np.linalg.norm(scaled - centre, axis=1) for centre in self.centres_]
         return np.column_stack(apart)
 

@@ -123,7 +123,7 @@ class _LinearModel(RegressorMixin, Learner):
 
     def predict(self, X: Any) -> Matrix:  # noqa: N803
         """The expected target of each row."""
-        scaled = self._scaled(X) @ self.coefficients_ + self.offset_
+        scaled = self._scale(X) @ self.coefficients_ + self.offset_
         found: Matrix = self._target.middle + self._target.unit * scaled
         return found
 

@@ -240,7 +240,7 @@ class LogisticRegression(ClassifierMixin, Classifier):
 
     def decision_function(self, X: Any) -> Matrix:  # noqa: N803
         """How far each row is on the side of a class: one number, or one per class."""
-        scaled = self._scaled(X)
+        scaled = self._scale(X)
         found: Matrix = scaled @ self.coefficients_[:, 1:].T + self.coefficients_[:, 0]
         if found.shape[1] == 1:
             return found[:, 0]

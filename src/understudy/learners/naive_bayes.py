@@ -133,7 +133,7 @@ class GaussianNB(_NaiveBayes):
         self.class_prior_ = self.class_count_ / self.class_count_.sum()
 
     def _joint_log_likelihood(self, X: Any) -> Matrix:  # noqa: N803
-        return gaussian_likelihood(self._scaled(X), self.class_prior_, self.theta_, self.var_)
+        return gaussian_likelihood(self._scale(X), self.class_prior_, self.theta_, self.var_)
 
 
 def gaussian_likelihood(rows: Matrix, priors: Matrix, means: Matrix, variances: Matrix) -> Matrix:

@@ -129,7 +129,7 @@ class PCA(Projector):
 
     def transform(self, X: Any) -> Matrix:  # noqa: N803
         """The coordinates of each row; what is not a number counts as the middle of its bounds."""
-        rows = self._scaled(X) * self.design_.units + self.design_.middles
+        rows = self._scale(X) * self.design_.units + self.design_.middles
         found: Matrix = (rows - self.mean_) @ self.components_.T
         return found
 

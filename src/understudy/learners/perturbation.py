@@ -76,7 +76,7 @@ until it does not.
 OUTPUT_NOISE = 0.1
 """Of output perturbation: the regulariser grows until the noise in a coefficient has this scale."""
 
-MAX_STEPS = 200
+MAX_SEARCH_STEPS = 200
 
 CHUNK = 1 << 16
 """This many terms of a sum are Python numbers at a time."""
@@ -110,7 +110,7 @@ class Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class PerturbationPlan:
     """What is done for a price: public, made before a row is read."""
 
     how: Perturbed
@@ -137,7 +137,7 @@ class Plan:
         return f"{self.how} perturbation, regulariser {self.strength:.6g}, {noise}"
 
 
-def plan_output(rows: Rows, budget: Budget, ledger: Ledger, strength: float) -> Plan:
+def plan_output(rows: Rows, budget: Budget, ledger: Ledger, strength: float) -> PerturbationPlan:
     """How output perturbation spends a budget; ``strength`` is the least that is asked for."""
     _check_currency(budget)
     dimensions = rows.dimensions
@@ -156,7 +156,7 @@ def plan_output(rows: Rows, budget: Budget, ledger: Ledger, strength: float) -> 
     else:
         scale = gaussian_scale(distance / step + root, budget.amount)
     _check_scale(scale)
-    return Plan(
+    return PerturbationPlan(
         how="output",
         strength=strength,
         step=step,
@@ -165,7 +165,7 @@ def plan_output(rows: Rows, budget: Budget, ledger: Ledger, strength: float) -> 
     )
 
 
-def plan_objective(rows: Rows, budget: Budget, ledger: Ledger, strength: float) -> Plan:
+def plan_objective(rows: Rows, budget: Budget, ledger: Ledger, strength: float) -> PerturbationPlan:
     """How objective perturbation spends a budget.
 
     It is a mechanism of pure epsilon: for a price in rho, epsilon = sqrt(2 rho) is that price.
@@ -190,7 +190,7 @@ def plan_objective(rows: Rows, budget: Budget, ledger: Ledger, strength: float) 
     apart = math.ceil(root * distance / step) + rows.dimensions
     scale = laplace_scale(apart, cover)
     _check_scale(max(scale, noise / MAX_TILT * MAX_CHOICE_SCALE))
-    return Plan(
+    return PerturbationPlan(
         how="objective",
         strength=strength,
         tilt_step=tilt_step,
@@ -200,7 +200,7 @@ def plan_objective(rows: Rows, budget: Budget, ledger: Ledger, strength: float) 
     )
 
 
-def fit_perturbed(rows: Rows, plan: Plan, noise: Noise) -> Vector:
+def fit_perturbed(rows: Rows, plan: PerturbationPlan, noise: Noise) -> Vector:
     """The coefficients, once they are paid for."""
     zeros = np.zeros(rows.dimensions, dtype=np.int64)
     tilt: Vector = zeros.astype(np.float64)
@@ -241,7 +241,7 @@ def minimise(rows: Rows, strength: float, tilt: Vector) -> Vector:
     """A point at which the gradient of F(w) + tilt.w is proved to be small: Newton's method."""
     point = np.zeros(rows.dimensions)
     enough = TOLERANCE * rows.l2
-    for _ in range(MAX_STEPS):
+    for _ in range(MAX_SEARCH_STEPS):
         gradient, hessian = _derivatives(rows, point, strength, tilt)
         is_near = np.linalg.norm(gradient) < 4 * enough
         if is_near:

@@ -181,7 +181,7 @@ class TrainedModel:
             },
             "target": self.target,
             "schema": self.schema.to_dict(),
-            "released": self.learner.released(),
+            "released": self.learner.list_released(),
             "ledger": self.ledger.to_dict(),
         }
 

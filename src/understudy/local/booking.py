@@ -104,7 +104,7 @@ class AnswerBook:
         account.debit(f"survey {plan.survey}", account.budget, mechanism)
         ledger.settle(number, account)
 
-    def left(self) -> float:
+    def read_left(self) -> float:
         """Epsilon that further surveys may cost."""
         return self._open().left()[0]
 

@@ -48,7 +48,7 @@ _IN_FORM = (
 )
 
 
-class Columns(NamedTuple):
+class ReportColumns(NamedTuple):
     """Reports side by side: the fields of each, as they were read."""
 
     plans: Sequence[Any]
@@ -144,7 +144,7 @@ class Collector:
         lines = chunk.count(b"\n") + (not chunk.endswith(b"\n") and bool(chunk))
         found = LINE.findall(chunk)
         if found:
-            self._add(Columns(*zip(*found, strict=True)))
+            self._add(ReportColumns(*zip(*found, strict=True)))
         if len(found) < lines:
             self._add_others([line for line in chunk.split(b"\n") if not LINE.fullmatch(line)])
 
@@ -190,11 +190,11 @@ class Collector:
                 fields = (plan, str(question), str(level), answer, number, token)
                 whole.append(tuple(field.encode("ascii", "replace") for field in fields))
         if whole:
-            self._add(Columns(*zip(*whole, strict=True)))
+            self._add(ReportColumns(*zip(*whole, strict=True)))
 
     # ------------------------------------------------------------------- checks
 
-    def _add(self, columns: Columns) -> None:
+    def _add(self, columns: ReportColumns) -> None:
         """Take reports whose fields have the right form."""
         waves = np.array([self._waves.get(plan, 0) for plan in columns.plans])
         questions = np.array(columns.questions).astype(np.int64)
@@ -214,7 +214,7 @@ class Collector:
             answers = [columns.answers[place] for place in kept.tolist()]
             self._add_group(question, level, answers, numbers[kept])
 
-    def _tokens_hold(self, columns: Columns, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _tokens_hold(self, columns: ReportColumns, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """For each report that is known so far, whether it has the token that it needs."""
         if self.tokens is None:
             return known

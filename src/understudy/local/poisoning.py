@@ -11,7 +11,7 @@ little, and a forged one as much as 1 / (p - q) persons could.
 
 Honest persons draw their question; forgers choose. If they all answer one question they are a
 larger part of its reports. That shows in how many reports each question has, which is known up to
-chance: :func:`crowded_questions` finds it.
+chance: :func:`find_crowded_questions` finds it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _concentrate(forged: float, pulls: list[float], reports: list[int]) -> float
     return float(moved)
 
 
-def crowded_questions(collected: Collected) -> list[int]:
+def find_crowded_questions(collected: Collected) -> list[int]:
     """Questions with more reports than drawing them gives, by far more than chance does."""
     plan = collected.plan
     crowded = []

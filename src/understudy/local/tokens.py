@@ -23,7 +23,7 @@ from understudy.local.reports import NUMBER_BYTES
 
 FORMAT = "understudy local tokens"
 VERSION = 1
-MAX_TOKENS = 10_000_000
+MAX_TOKENS_PER_SURVEY = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,10 @@ class Tokens:
 
 def make_tokens(count: int) -> list[str]:
     """New tokens, as many as there are persons to be asked."""
-    if not 1 <= count <= MAX_TOKENS:
-        raise InputError(f"The number of tokens must be from 1 to {MAX_TOKENS:,}, not {count}.")
+    if not 1 <= count <= MAX_TOKENS_PER_SURVEY:
+        raise InputError(
+            f"The number of tokens must be from 1 to {MAX_TOKENS_PER_SURVEY:,}, not {count}."
+        )
     return [secrets.token_hex(NUMBER_BYTES) for _ in range(count)]
 
 

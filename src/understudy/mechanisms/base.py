@@ -13,7 +13,7 @@ from understudy.privacy.budget import Budget, Currency, check_epsilon, exact, ro
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, Noise, SystemNoise
 
-MAX_SIZE = 1_000_000
+MAX_NUMBERS_AT_ONCE = 1_000_000
 """How many numbers a mechanism may release at once."""
 
 
@@ -115,8 +115,10 @@ def check_whole_sensitivity(sensitivity: Any) -> int:
 
 def check_size(size: Any) -> int:
     """Return a number of values if it can be one."""
-    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
-        raise InputError(f"size must be a whole number from 1 to {MAX_SIZE:,}, not {size!r}.")
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_NUMBERS_AT_ONCE:
+        raise InputError(
+            f"size must be a whole number from 1 to {MAX_NUMBERS_AT_ONCE:,}, not {size!r}."
+        )
     return size
 
 

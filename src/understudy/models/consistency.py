@@ -37,7 +37,7 @@ def make_consistent(
     """
     margins = {
         name: repair_counts(margin, rows, repair)
-        for name, margin in _weighted_margins(measurements).items()
+        for name, margin in _average_margins(measurements).items()
     }
     return [
         _repair_by_target(measurement, margins, schema, repair, target)
@@ -53,7 +53,7 @@ def pool_margins(measurements: Sequence[Measurement], schema: Schema) -> list[Me
 
     Where some tables are used and others not, this lets the others tell what they know.
     """
-    margins = _weighted_margins(measurements)
+    margins = _average_margins(measurements)
     found = []
     for measurement in measurements:
         wanted = [
@@ -68,7 +68,7 @@ def pool_margins(measurements: Sequence[Measurement], schema: Schema) -> list[Me
     return found
 
 
-def _weighted_margins(measurements: Sequence[Measurement]) -> dict[str, NDArray[np.float64]]:
+def _average_margins(measurements: Sequence[Measurement]) -> dict[str, NDArray[np.float64]]:
     """For each attribute measured at its finest level, its margin from all tables that hold it."""
     sums: dict[str, NDArray[np.float64]] = {}
     weights: dict[str, float] = {}

@@ -164,8 +164,8 @@ class Constrained:
             if tried > max(MIN_TRIES, MAX_TRIES_PER_ROW * rows):
                 raise InputError(
                     f"Only {found:,} of {tried:,} rows drawn keep the constraints "
-                    f"{self.listed()}, which are too large for an exact model; use fewer bins in "
-                    "their columns, or loosen them."
+                    f"{self.list_rules()}, which are too large for an exact model; use fewer bins "
+                    "in their columns, or loosen them."
                 )
             wanted = min(max(2 * (rows - found) * tried // max(found, 1), 1 << 10), 1 << 18)
             kept.append(self.keep(draw(wanted, rng)))
@@ -197,7 +197,7 @@ class Constrained:
             fits[left] = place(rules, own)[0]
         return fits
 
-    def listed(self) -> str:
+    def list_rules(self) -> str:
         """The rules that are left to rejection."""
         texts = [table.text for table in self.tables]
         texts += [rule.text for rules in self.unlisted for rule in rules.rules]
@@ -256,7 +256,7 @@ class ModelRules:
             self.network = Network(tuple(nodes))
             self.constrained = restriction.constrain(self.network, bits)
 
-    def given(
+    def apply_conditions(
         self, subsets: Mapping[str, Subset], evidence: Mapping[str, Factor], *, exact: bool
     ) -> tuple[Rules, Constrained]:
         """The rules that rows with some conditions must keep, and the network given them.
@@ -272,7 +272,7 @@ class ModelRules:
         """
         if not subsets:
             return self.rules, self.constrained
-        own = [given_rule(name, one) for name, one in subsets.items() if name in self.rules.names]
+        own = [make_rule(name, one) for name, one in subsets.items() if name in self.rules.names]
         rules = Rules((*self.rules.rules, *own), self._schema)
         restriction = Restriction(rules)
         if exact:
@@ -313,12 +313,12 @@ def check_constraints(schema: Schema) -> None:
         if not _rows(found.keep(ancestral(found.network, schema, TRIAL_ROWS, rng))):
             raise InputError(
                 f"{schema.constraints.source}: none of {TRIAL_ROWS:,} rows that were tried keeps "
-                f"the constraints {found.listed()}, which are too large for an exact model; use "
-                "fewer bins or values in their columns, or loosen them."
+                f"the constraints {found.list_rules()}, which are too large for an exact model; "
+                "use fewer bins or values in their columns, or loosen them."
             )
 
 
-def given_rule(name: str, subset: Subset) -> Rule:
+def make_rule(name: str, subset: Subset) -> Rule:
     """A condition on rows to be drawn, as a rule: values must keep both."""
     attribute: Attribute = subset.attribute
     atoms: list[Atom] = []

@@ -63,7 +63,7 @@ class GaussianRows:
         rules = ModelRules(others, self._rest, None)
         given = {name: evidence[name] for name in evidence if name not in gaussians.columns}
         fitting = {name: subsets[name] for name in given}
-        _, restricted = rules.given(fitting, given, exact=True)
+        _, restricted = rules.apply_conditions(fitting, given, exact=True)
         self._sampler = Sampler(restricted.network, self._rest)
         self._numeric = {name: subsets[name] for name in subsets if name in gaussians.columns}
         self._grids = {name: NearestValues(_quantity(schema, name)) for name in gaussians.columns}

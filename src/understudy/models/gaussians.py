@@ -23,10 +23,10 @@ from understudy.errors import InputError
 Floats = NDArray[np.float64]
 
 MAX_CELLS = 1 << 12
-MAX_NUMBERS = 1 << 25
+MAX_FACTOR_NUMBERS = 1 << 25
 """In all factors together: a short file can ask for billions."""
 
-MAX_SIZE = 1e6
+MAX_SCALED_NUMBER = 1e6
 """Of a number in scaled units, of which a column spans two."""
 
 DIGITS = 6
@@ -178,7 +178,7 @@ class Gaussians:
         if document.get("basis") is not None:
             dimensions = _count_directions(document["basis"], width)
             basis = _read_numbers(document["basis"], "basis", (dimensions, width))
-        if cells * dimensions**2 > MAX_NUMBERS:
+        if cells * dimensions**2 > MAX_FACTOR_NUMBERS:
             raise InputError("its Gaussians are larger than any that a release makes")
         triangle = dimensions * (dimensions + 1) // 2
         flat = _read_numbers(document.get("factors"), "factors", (cells, triangle))
@@ -235,7 +235,7 @@ def _count_directions(given: Any, width: int) -> int:
 
 
 def _read_numbers(
-    given: Any, name: str, shape: tuple[int, ...], largest: float = MAX_SIZE
+    given: Any, name: str, shape: tuple[int, ...], largest: float = MAX_SCALED_NUMBER
 ) -> Floats:
     """An array of finite numbers of that shape; nested lists are checked one by one."""
     lines = [given]

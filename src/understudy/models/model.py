@@ -337,7 +337,7 @@ class Model:
         if self.generator is not None:
             made = GeneratorRows(self.network, self.generator, self.schema, subsets)
             return lambda first, rows, rng: made.draw(first, rows, rng, spread)
-        rules, restricted = self._rules.given(subsets, evidence, exact=method == "exact")
+        rules, restricted = self._rules.apply_conditions(subsets, evidence, exact=method == "exact")
         if not subsets:
             sampler = self._sampler
         elif method == "exact":

@@ -364,7 +364,7 @@ class Release:
         columns, person = self.source.columns, self.method.person
         if not isinstance(self.schema, Form):
             return Draft(columns, person)
-        known = {attribute.name: attribute for attribute in self.schema.known_part()}
+        known = {attribute.name: attribute for attribute in self.schema.read_known_part()}
         return Draft(columns, person, known, self.schema.columns_of_words())
 
     @property

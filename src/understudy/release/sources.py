@@ -56,7 +56,7 @@ class Source(Protocol):
         persons.
         """
 
-    def left_out(self) -> str | None:
+    def describe_left_out(self) -> str | None:
         """Which rows do not count, once they were counted; None where all do."""
 
     def order(self, schema: Schema) -> Schema:
@@ -126,7 +126,7 @@ class MemorySource:
             return None
         return spellings(self._table, self._person)
 
-    def left_out(self) -> str | None:
+    def describe_left_out(self) -> str | None:
         """Which rows do not count."""
         left_out = self._counting[1]
         if left_out:
@@ -135,13 +135,15 @@ class MemorySource:
 
     def order(self, schema: Schema) -> Schema:
         """The schema in the order of the columns."""
-        return schema.ordered_as(self._table.names, self._table.source)
+        return schema.order_as(self._table.names, self._table.source)
 
     def code(self, schema: Schema) -> tuple[Coded, list[str]]:
         """Code the rows that count."""
         table = self._counting[0]
         coded = encode(table, schema)
-        return coded, _notes(self.left_out(), [*coded.outside, *find_violations(table, coded)])
+        return coded, _notes(
+            self.describe_left_out(), [*coded.outside, *find_violations(table, coded)]
+        )
 
     def open(self, schema: Schema) -> tuple[Coded, list[str]]:
         """Code the rows that count."""
@@ -184,7 +186,7 @@ class EngineSource:
             return None
         return self._table.spellings(self._person)
 
-    def left_out(self) -> str | None:
+    def describe_left_out(self) -> str | None:
         """Which rows do not count; known once the columns were counted."""
         left_out = self._columns.left_out
         if left_out:
@@ -193,11 +195,11 @@ class EngineSource:
 
     def order(self, schema: Schema) -> Schema:
         """The schema in the order of the columns."""
-        return schema.ordered_as(self._table.names, self._table.source)
+        return schema.order_as(self._table.names, self._table.source)
 
     def code(self, schema: Schema) -> tuple[CuboidCounter, list[str]]:
         """Code the rows that count, inside the engine."""
-        coded = self._table.coded(schema, self._person, self._max_rows_per_person)
+        coded = self._table.encode(schema, self._person, self._max_rows_per_person)
         left_out = None
         if coded.left_out:
             left_out = str(coded.left_out)

@@ -74,7 +74,7 @@ def _to_postgres(
         for chunk in model.chunks(rows, seed):
             if not written:
                 columns = ", ".join(
-                    f"{POSTGRES.quoted(name)} {POSTGRES.types[column.kind]}"
+                    f"{POSTGRES.quote_name(name)} {POSTGRES.types[column.kind]}"
                     for name, column in chunk.columns.items()
                 )
                 connection.execute(f"CREATE TABLE {quoted} ({columns})")
@@ -115,7 +115,7 @@ def _refuse_existing(connection: Any, place: Place) -> None:
 
 
 def _quote(table: str) -> str:
-    return ".".join(POSTGRES.quoted(part) for part in table.split("."))
+    return ".".join(POSTGRES.quote_name(part) for part in table.split("."))
 
 
 # --------------------------------------------------------------------------- Spark
@@ -159,11 +159,12 @@ def spark_frame(
     document = model.to_dict()
     first = next(iter(model.chunks(0, seed)))
     types = ", ".join(
-        f"{SPARK.quoted(name)} {SPARK.types[column.kind]}" for name, column in first.columns.items()
+        f"{SPARK.quote_name(name)} {SPARK.types[column.kind]}"
+        for name, column in first.columns.items()
     )
     count = model.chunk_count(rows)
 
-    def drawn(batches: Iterator[Any]) -> Iterator[Any]:
+    def draw_batches(batches: Iterator[Any]) -> Iterator[Any]:
         from understudy.data.frames import to_pandas
         from understudy.models.model import Model
 
@@ -173,4 +174,4 @@ def spark_frame(
                 for chunk in here.chunks(rows, seed, first=number, last=number + 1):
                     yield to_pandas(chunk)
 
-    return session.range(0, count, 1, numPartitions=count).mapInPandas(drawn, types)
+    return session.range(0, count, 1, numPartitions=count).mapInPandas(draw_batches, types)

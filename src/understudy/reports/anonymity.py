@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from understudy.anonymity.checking import Check
-from understudy.anonymity.comparison import Comparison
+from understudy.anonymity.comparison import GuaranteeComparison
 from understudy.anonymity.reviewing import Review
 from understudy.data.files import write_text
 from understudy.reports.charts import Dot, dots, key, lengths
@@ -123,7 +123,7 @@ def _attacks(review: Review) -> Section:
     return Section("attacks", "What it does not protect", lead, f"{picture}<ul>{listed}</ul>")
 
 
-def _comparison(found: Comparison) -> Section:
+def _comparison(found: GuaranteeComparison) -> Section:
     lead = (
         f"The same columns released as synthetic rows with differential privacy, epsilon "
         f"{found.epsilon:g} and delta {found.delta:g}. What is guessed there is what the table "

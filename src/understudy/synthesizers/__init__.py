@@ -223,7 +223,7 @@ class Synthesizer(ABC):
         if isinstance(schema, str | Path):
             schema = load_facts(schema)
         if isinstance(schema, Form):
-            check_fakes(schema.known_part())
+            check_fakes(schema.read_known_part())
         else:
             check_fakes(schema)  # before anything is spent
         file = ledger

@@ -142,7 +142,7 @@ class ImageNetworks:
         told = torch.eye(len(self._labels))[codes, : self._told]
         return torch.cat([latent, told], dim=1), told
 
-    def _judged(self, images: Any, told: Any, masks: tuple[Any, Any]) -> Any:
+    def _judge_images(self, images: Any, told: Any, masks: tuple[Any, Any]) -> Any:
         """What the discriminator says of images."""
         functional, given = self._torch.nn.functional, self._judge
         seen = images
@@ -174,7 +174,7 @@ class ImageNetworks:
         parts = list(self._judge.values())
         for part in parts:
             part.requires_grad_(True)
-        loss = self._loss_of(sign * self._judged(images, told, self._masks()))
+        loss = self._loss_of(sign * self._judge_images(images, told, self._masks()))
         found = torch.autograd.grad(loss, parts)
         for part in parts:
             part.requires_grad_(False)
@@ -211,7 +211,7 @@ class ImageNetworks:
     def step_generator(self) -> None:
         """A step towards images that the discriminator takes for real."""
         latent, told = self._draw()
-        loss = self._loss_of(-self._judged(self._maker(latent), told, self._masks()))
+        loss = self._loss_of(-self._judge_images(self._maker(latent), told, self._masks()))
         self._of_maker.zero_grad()
         loss.backward()
         self._of_maker.step()

@@ -104,7 +104,7 @@ class AllParentSets:
         default_factory=lambda: [((), 1, False)], repr=False
     )
 
-    def grown_by(self, newest: str) -> list[tuple[Marginal, int]]:
+    def add_attribute(self, newest: str) -> list[tuple[Marginal, int]]:
         """Make an attribute available: the sets that hold it, with their cells."""
         fresh: list[tuple[Marginal, int, bool]] = []
         for level, size in enumerate(self.sizes[newest]):

@@ -294,7 +294,7 @@ class _Candidates:
             self.handicaps = {
                 child: [unit * search.sizes[child][0]] if child in alone else [] for child in left
             }
-        grown = self.every.grown_by(placed[-1])
+        grown = self.every.add_attribute(placed[-1])
         for child in left:
             size, axis = search.sizes[child][0], Axis(child)
             room = search.bound / size

@@ -15,7 +15,14 @@ from typing import Any
 
 from understudy.data.codebooks.csvw import is_csvw, read_csvw
 from understudy.data.codebooks.ddi import read_ddi
-from understudy.data.codebooks.facts import Asked, Codebook, Facts, FileDialect, Found, table_stem
+from understudy.data.codebooks.facts import (
+    Codebook,
+    CodebookRequest,
+    Facts,
+    FileDialect,
+    Found,
+    table_stem,
+)
 from understudy.data.codebooks.frictionless import is_frictionless, read_frictionless
 from understudy.data.codebooks.json_schema import is_json_schema, read_json_schema
 from understudy.data.codebooks.labels import is_spss, is_stata, read_spss, read_stata
@@ -80,7 +87,7 @@ def read_codebook(
     stem = None
     if table is not None:
         stem = table_stem(str(table))
-    asked = Asked(source=f"The codebook {path}", table=stem)
+    asked = CodebookRequest(source=f"The codebook {path}", table=stem)
     if path.suffix.lower() in STATISTICS_SUFFIXES:
         return _finish(read_statistics_file(path, asked), path.suffix[1:], asked, labels)
     data = _bytes(path, asked)
@@ -98,12 +105,12 @@ def read_codebook(
     return _finish(found, format, asked, labels)
 
 
-_JSON: dict[str, Callable[[Any, Asked], Found]] = {
+_JSON: dict[str, Callable[[Any, CodebookRequest], Found]] = {
     "frictionless": read_frictionless,
     "csvw": read_csvw,
     "json-schema": read_json_schema,
 }
-_TEXTS: dict[str, Callable[[str, Asked], Found]] = {
+_TEXTS: dict[str, Callable[[str, CodebookRequest], Found]] = {
     "sql": read_sql,
     "stata": read_stata,
     "spss": read_spss,
@@ -111,7 +118,7 @@ _TEXTS: dict[str, Callable[[str, Asked], Found]] = {
 }
 
 
-def _bytes(path: Path, asked: Asked) -> bytes:
+def _bytes(path: Path, asked: CodebookRequest) -> bytes:
     """What the file holds, unpacked; never more than the limit."""
     try:
         with path.open("rb") as raw:
@@ -128,7 +135,7 @@ def _bytes(path: Path, asked: Asked) -> bytes:
     return data
 
 
-def _text(data: bytes, asked: Asked) -> str:
+def _text(data: bytes, asked: CodebookRequest) -> str:
     for encoding in (
         ("utf-8-sig", "utf-16")
         if data[:2] in (b"\xff\xfe", b"\xfe\xff")
@@ -146,7 +153,7 @@ def _text(data: bytes, asked: Asked) -> str:
     raise asked.bad("is not a text file; is it the right one?")
 
 
-def _recognise(path: Path, data: bytes, asked: Asked) -> str:
+def _recognise(path: Path, data: bytes, asked: CodebookRequest) -> str:
     """The format, by what the file holds, then by its suffix."""
     start = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:1] in (b"{", b"["):
@@ -167,7 +174,7 @@ def _recognise(path: Path, data: bytes, asked: Asked) -> str:
     raise asked.bad(f"has a format that is not known; give one of {', '.join(FORMATS)}")
 
 
-def _recognise_json(document: Any, asked: Asked) -> str:
+def _recognise_json(document: Any, asked: CodebookRequest) -> str:
     if is_frictionless(document):
         return "frictionless"
     if is_csvw(document):
@@ -181,13 +188,13 @@ def _recognise_json(document: Any, asked: Asked) -> str:
     )
 
 
-def _mapping(document: Any, asked: Asked) -> Any:
+def _mapping(document: Any, asked: CodebookRequest) -> Any:
     if not isinstance(document, dict):
         raise asked.bad("must be a JSON object")
     return document
 
 
-def _finish(found: Found, format: str, asked: Asked, labels: bool) -> Codebook:
+def _finish(found: Found, format: str, asked: CodebookRequest, labels: bool) -> Codebook:
     if not found.facts:
         raise asked.bad("describes no column")
     times = Counter(facts.name for facts in found.facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.data.codebooks.facts import Asked, Facts, FileDialect, Found, next_value
+from understudy.data.codebooks.facts import CodebookRequest, Facts, FileDialect, Found, next_value
 
 _INTEGERS = (
     *("integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger"),
@@ -50,7 +50,7 @@ def is_csvw(document: Any) -> bool:
     )
 
 
-def read_csvw(document: Mapping[str, Any], asked: Asked) -> Found:
+def read_csvw(document: Mapping[str, Any], asked: CodebookRequest) -> Found:
     """What CSVW metadata says of a table, or of the one that is meant among several."""
     table: Mapping[str, Any] = document
     if isinstance(document.get("tables"), list):
@@ -98,7 +98,7 @@ def _dialect(given: Any) -> FileDialect:
     return FileDialect(**texts)
 
 
-def _facts(column: Mapping[str, Any], key: Any, asked: Asked) -> Facts:
+def _facts(column: Mapping[str, Any], key: Any, asked: CodebookRequest) -> Facts:
     name = _title(column)
     if name is None:
         raise asked.bad("has a column without a name or a title")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from xml.parsers import expat
 
-from understudy.data.codebooks.facts import Asked, Facts, Found, as_number, next_value
+from understudy.data.codebooks.facts import CodebookRequest, Facts, Found, as_number, next_value
 from understudy.data.codebooks.xml_tree import Element, UnsafeXMLError, parse_xml
 
 _DATES = {"date": "date", "time": "time", "dateTime": "datetime"}
 
 
-def read_ddi(data: bytes, asked: Asked) -> Found:
+def read_ddi(data: bytes, asked: CodebookRequest) -> Found:
     """What a DDI-Codebook document says of its variables.
 
     Summary statistics (``sumStat``, ``catStat``) are left aside: they were counted on the rows.
@@ -52,7 +52,7 @@ def _by_file(root: Element, variables: list[Element]) -> list[tuple[str, list[El
     return list(groups.items())
 
 
-def _facts(var: Element, asked: Asked) -> Facts:
+def _facts(var: Element, asked: CodebookRequest) -> Facts:
     name = var.attributes.get("name")
     if not name:
         raise asked.bad("has a variable without a name")
@@ -74,15 +74,15 @@ def _facts(var: Element, asked: Asked) -> Facts:
         values, labels = [], []  # categories of such a variable name its special codes only
     numbers = [as_number(value) for value in values]
     if values and None not in numbers and kind != "categorical":
-        return _listed(var, name, tuple(numbers), tuple(labels), missing)
+        return _describe_values(var, name, tuple(numbers), tuple(labels), missing)
     if values:
-        return _listed(var, name, tuple(values), tuple(labels), missing)
+        return _describe_values(var, name, tuple(values), tuple(labels), missing)
     return Facts(
         name=name, kind=kind, low=low, high=high, missing=missing, decimals=_decimals(var, kind)
     )
 
 
-def _listed(
+def _describe_values(
     var: Element,
     name: str,
     values: tuple[object, ...],

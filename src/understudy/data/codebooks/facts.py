@@ -87,8 +87,8 @@ class Facts:
     def _quantity(self, kind: str) -> Entry:
         entry: Entry = {
             "kind": kind,
-            "min": bound(kind, self.low, upper=False),
-            "max": bound(kind, self.high, upper=True),
+            "min": write_bound(kind, self.low, upper=False),
+            "max": write_bound(kind, self.high, upper=True),
         }
         if kind == "time":
             entry["min"] = entry["min"] or WHOLE_DAY[0]
@@ -155,7 +155,7 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class CodebookRequest:
     """What is wanted of a codebook: of which table, under which name in messages."""
 
     source: str
@@ -240,7 +240,7 @@ def as_time(text: Any) -> dt.time | None:
         return None
 
 
-def bound(kind: str, given: Any, *, upper: bool) -> Any:
+def write_bound(kind: str, given: Any, *, upper: bool) -> Any:
     """A bound as the schema writes it; ``None`` where it is none."""
     if kind == "time":
         time = as_time(given)

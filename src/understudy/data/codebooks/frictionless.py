@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.data.codebooks.facts import Asked, Facts, FileDialect, Found, next_value
+from understudy.data.codebooks.facts import CodebookRequest, Facts, FileDialect, Found, next_value
 
 _KINDS = {
     "integer": "integer",
@@ -33,7 +33,7 @@ def is_frictionless(document: Any) -> bool:
     return _is_list(document, "fields") or _is_list(document, "resources")
 
 
-def read_frictionless(document: Mapping[str, Any], asked: Asked) -> Found:
+def read_frictionless(document: Mapping[str, Any], asked: CodebookRequest) -> Found:
     """What a Table Schema, a resource or a data package says."""
     resource: Mapping[str, Any] = document
     if _is_list(document, "resources"):
@@ -57,7 +57,7 @@ def _is_list(document: Mapping[str, Any], name: str) -> bool:
     return isinstance(document.get(name), list)
 
 
-def _resource(resources: list[Any], asked: Asked) -> Mapping[str, Any]:
+def _resource(resources: list[Any], asked: CodebookRequest) -> Mapping[str, Any]:
     described = [
         (str(resource.get("name") or resource.get("path") or place), resource)
         for place, resource in enumerate(resources, start=1)
@@ -104,7 +104,7 @@ def _value_of(category: Any) -> Any:
     return category
 
 
-def _facts(field: Any, marks: list[str], key: Any, asked: Asked) -> Facts:
+def _facts(field: Any, marks: list[str], key: Any, asked: CodebookRequest) -> Facts:
     if not isinstance(field, Mapping) or not isinstance(field.get("name"), str):
         raise asked.bad("has a field without a name")
     name = field["name"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.data.codebooks.facts import Asked, Facts, Found, next_value
+from understudy.data.codebooks.facts import CodebookRequest, Facts, Found, next_value
 
 _KINDS = {
     "integer": "integer",
@@ -38,7 +38,7 @@ def _is_object(schema: Any) -> bool:
     return isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping)
 
 
-def read_json_schema(document: Mapping[str, Any], asked: Asked) -> Found:
+def read_json_schema(document: Mapping[str, Any], asked: CodebookRequest) -> Found:
     """What a JSON Schema says."""
     row = _resolve(document, document, asked)
     if not _is_object(row) and isinstance(row.get("items"), Mapping):
@@ -56,7 +56,7 @@ def read_json_schema(document: Mapping[str, Any], asked: Asked) -> Found:
     return Found(facts=facts)
 
 
-def _resolve(given: Any, document: Mapping[str, Any], asked: Asked) -> Mapping[str, Any]:
+def _resolve(given: Any, document: Mapping[str, Any], asked: CodebookRequest) -> Mapping[str, Any]:
     """What a reference leads to, inside this document only."""
     for _ in range(_MAX_REFERENCES):
         if not isinstance(given, Mapping):
@@ -81,7 +81,9 @@ def _at(document: Any, reference: str) -> Any:
     return document
 
 
-def _facts(name: str, schema: Mapping[str, Any], required: list[Any], asked: Asked) -> Facts:
+def _facts(
+    name: str, schema: Mapping[str, Any], required: list[Any], asked: CodebookRequest
+) -> Facts:
     types = schema.get("type")
     if not isinstance(types, list):
         types = [types]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from understudy.data.codebooks.facts import Asked, Facts, Found, as_number
+from understudy.data.codebooks.facts import CodebookRequest, Facts, Found, as_number
 
 _TOKEN = re.compile(r"\"((?:[^\"]|\"\")*)\"|'((?:[^']|'')*)'|([^\s\"',()/]+)|([(),/])")
 _LEVELS = {"nominal": "categorical", "ordinal": "categorical", "scale": "real"}
@@ -35,7 +35,7 @@ def is_spss(text: str) -> bool:
     return re.search(r"^\s*(ADD\s+)?VALUE\s+LABELS?\b", text, re.M | re.I) is not None
 
 
-def read_stata(text: str, asked: Asked) -> Found:
+def read_stata(text: str, asked: CodebookRequest) -> Found:
     """What the label commands of a do-file say."""
     sets: dict[str, _Variable] = {}
     used: dict[str, str] = {}
@@ -71,7 +71,7 @@ def _stata_commands(text: str) -> list[str]:
     return [command.strip() for command in commands if not command.strip().startswith("*")]
 
 
-def read_spss(text: str, asked: Asked) -> Found:
+def read_spss(text: str, asked: CodebookRequest) -> Found:
     """What the label, missing-value and level commands of a syntax file say."""
     variables: dict[str, _Variable] = {}
     for command in _split_outside_quotes(re.sub(r"^\s*\*.*$", "", text, flags=re.M), "."):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from understudy.data.codebooks.facts import Asked, Facts, Found, as_number, next_value
+from understudy.data.codebooks.facts import CodebookRequest, Facts, Found, as_number, next_value
 from understudy.errors import InputError
 
 _DIALECTS = (None, "postgres", "mysql", "sqlite", "tsql", "oracle", "snowflake", "bigquery")
@@ -43,7 +43,7 @@ MAX_SQL = 1 << 22
 """Characters; parsing takes long, and a dump of a whole database holds rows."""
 
 
-def read_sql(text: str, asked: Asked) -> Found:
+def read_sql(text: str, asked: CodebookRequest) -> Found:
     """What a CREATE TABLE says of its columns."""
     if len(text) > MAX_SQL:
         raise asked.bad(f"is larger than {MAX_SQL >> 20} MB; give its CREATE TABLE alone")
@@ -74,7 +74,7 @@ def read_sql(text: str, asked: Asked) -> Found:
     return Found(facts=[_facts(column) for column in columns.values()])
 
 
-def _parse(text: str, asked: Asked) -> tuple[Any, list[Any]]:
+def _parse(text: str, asked: CodebookRequest) -> tuple[Any, list[Any]]:
     try:
         import sqlglot
         from sqlglot import exp

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from understudy.data.codebooks.facts import Asked, Facts, Found
+from understudy.data.codebooks.facts import CodebookRequest, Facts, Found
 from understudy.errors import InputError
 
 SUFFIXES = (".dta", ".sav", ".zsav", ".por")
 
 
-def read_statistics_file(path: Path, asked: Asked) -> Found:
+def read_statistics_file(path: Path, asked: CodebookRequest) -> Found:
     """What the head of the file says; rows are not read."""
     try:
         import pyreadstat

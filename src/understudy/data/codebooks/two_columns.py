@@ -19,7 +19,7 @@ import io
 import re
 
 from understudy.data.codebooks.facts import (
-    Asked,
+    CodebookRequest,
     Facts,
     Found,
     as_number,
@@ -33,7 +33,7 @@ _NO = ("", "no", "false", "n", "0")
 _YES = ("yes", "true", "y", "1")
 
 
-def read_two_columns(text: str, asked: Asked) -> Found:
+def read_two_columns(text: str, asked: CodebookRequest) -> Found:
     """What a table of names and allowed values says."""
     try:
         reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.data.codebooks.facts import QUANTITIES, WHOLE_DAY, bound, read_range
+from understudy.data.codebooks.facts import QUANTITIES, WHOLE_DAY, read_range, write_bound
 from understudy.data.codebooks.two_columns import read_values
 from understudy.data.fake_kinds import FAKES
 from understudy.data.forms import Entry, lacks
@@ -275,7 +275,7 @@ def _read_bounds(text: str, kind: str) -> Entry:
         ends = read_range("..".join(text.split()))
     if ends is None:
         raise InputError(f"{text[:40]!r} is no range; write it as 0..120.")
-    low, high = bound(kind, ends[0], upper=False), bound(kind, ends[1], upper=True)
+    low, high = write_bound(kind, ends[0], upper=False), write_bound(kind, ends[1], upper=True)
     if low is None or high is None:
         raise InputError(f"{text[:40]!r} is no range of {kind} values.")
     entry: Entry = {"min": low, "max": high}
@@ -298,7 +298,7 @@ def _read_step(text: str, kind: str) -> float:
 def _read_list(text: str) -> Entry:
     ends = read_range(text)
     if ends is not None:
-        low, high = (bound("integer", end, upper=False) for end in ends)
+        low, high = (write_bound("integer", end, upper=False) for end in ends)
         if low is None or high is None or not 0 <= high - low < MAX_LISTED:
             raise InputError("That is a range, not a list of values; choose another kind for it.")
         return {"values": list(range(low, high + 1))}

@@ -82,7 +82,7 @@ class ForeignMethod(Synthesizer):
         """What the model says of the method."""
         return {
             "name": self.method,
-            **self._shared(),
+            **self._list_shared(),
             "refinement": self.refinement,
             **self.parameters_given,
             "package": f"{self.package.name} {self.package.version}",
@@ -96,13 +96,13 @@ class ForeignMethod(Synthesizer):
             curator.ledger,
             curator.rows,
             self.method,
-            {**self._shared(), **self.parameters_given},
+            {**self._list_shared(), **self.parameters_given},
         )
         with start_algorithm(self.package, self.limits, own_root=self.rows_on_disk) as pipe:
             document = Conversation(curator, pipe, self.limits, progress).run(start)
         return _read_model(document, self.parameters(), curator)
 
-    def _shared(self) -> dict[str, Any]:
+    def _list_shared(self) -> dict[str, Any]:
         """The parameters that all methods have."""
         return {
             "epsilon": self.epsilon,

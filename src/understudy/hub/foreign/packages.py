@@ -25,7 +25,7 @@ from understudy.synthesizers.registry import ENTRY_POINTS
 
 MAX_PACKAGE_BYTES = 10 << 20
 MAX_UNPACKED_BYTES = 50 << 20
-MAX_FILES = 2000
+MAX_PACKAGE_FILES = 2000
 
 SIGNED = b"understudy-algorithm-1:"
 """What stands before the digest in what is signed, so that the signature is good for nothing
@@ -112,9 +112,13 @@ def read_package(data: bytes) -> Package:
 def _files(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
     """The files of an archive, each refused if it could do harm by being unpacked."""
     entries = archive.infolist()
-    if len(entries) > MAX_FILES or sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
+    if (
+        len(entries) > MAX_PACKAGE_FILES
+        or sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES
+    ):
         raise InputError(
-            f"A package has at most {MAX_FILES:,} files and {MAX_UNPACKED_BYTES >> 20} MB unpacked."
+            f"A package has at most {MAX_PACKAGE_FILES:,} files and {MAX_UNPACKED_BYTES >> 20} MB "
+            "unpacked."
         )
     if len({entry.filename for entry in entries}) < len(entries):
         raise InputError("The package holds two files of one name.")

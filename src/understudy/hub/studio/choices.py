@@ -15,7 +15,7 @@ from understudy.privacy.ledger import Accepted
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.registry import DEFAULT, find_method, methods_for
 
-MAX_ROWS = 10**9
+MAX_SYNTHETIC_ROWS = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +61,8 @@ class Choices:
                 "The random method measures nothing, not even the number of rows; say how many."
             )
         for number, what in ((self.about_rows, "rows to plan for"), (self.rows, "synthetic rows")):
-            if number is not None and not 1 <= number <= MAX_ROWS:
-                raise InputError(f"The number of {what} must be from 1 to {MAX_ROWS:,}.")
+            if number is not None and not 1 <= number <= MAX_SYNTHETIC_ROWS:
+                raise InputError(f"The number of {what} must be from 1 to {MAX_SYNTHETIC_ROWS:,}.")
         return self
 
     def make_method(self, unit: Unit) -> Synthesizer:

@@ -204,6 +204,6 @@ def take_suggestions(interview: Interview, names: Sequence[str]) -> list[str]:
     return rest
 
 
-def known_kinds() -> tuple[tuple[str, str], ...]:
+def list_kinds() -> tuple[tuple[str, str], ...]:
     """What a column can hold, with a word on each."""
     return KINDS

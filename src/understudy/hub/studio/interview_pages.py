@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from understudy.errors import InputError
-from understudy.hub.studio.columns import HINTS, WRITTEN, ColumnLine, known_kinds
+from understudy.hub.studio.columns import HINTS, WRITTEN, ColumnLine, list_kinds
 from understudy.hub.studio.pages import Form, Pages, first_of, go_to
 from understudy.hub.studio.session import Studio
 from understudy.reports.page import count_noun
@@ -127,7 +127,7 @@ def _show_columns(
         numbers={line.name: place for place, line in enumerate(lines)},
         counts=counts,
         total=len(lines),
-        kinds=known_kinds(),
+        kinds=list_kinds(),
         hints=HINTS,
         written=WRITTEN,
         show=show,

@@ -25,7 +25,7 @@ from understudy.release.preflight import describe_outlook
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class ReleaseOutlook:
     """What to expect of a release.
 
     Attributes
@@ -59,7 +59,7 @@ class Expected:
         return sum(table.error for table in self.tables) / len(self.tables)
 
 
-def expect(form: Form, unit: Unit, choices: Choices) -> Expected:
+def expect(form: Form, unit: Unit, choices: Choices) -> ReleaseOutlook:
     """What the choices would buy, from public facts alone."""
     try:
         choices.check()
@@ -73,13 +73,13 @@ def expect(form: Form, unit: Unit, choices: Choices) -> Expected:
             max_rows_per_person=unit.rows_per_person,
         )
     except UnderstudyError as error:
-        return Expected(problem=str(error))
-    return Expected(
+        return ReleaseOutlook(problem=str(error))
+    return ReleaseOutlook(
         promise=_promise(choices, unit, choices.delta), tables=found.tables, rounds=found.rounds
     )
 
 
-def _expect_discovery(form: Form, unit: Unit, choices: Choices) -> Expected:
+def _expect_discovery(form: Form, unit: Unit, choices: Choices) -> ReleaseOutlook:
     asked = [
         name for name, entry in form.entries.items() if lacks(entry) and not is_identifier(name)
     ]
@@ -91,7 +91,7 @@ def _expect_discovery(form: Form, unit: Unit, choices: Choices) -> Expected:
         max_rows_per_person=unit.rows_per_person,
     )
     said = f"Columns are open: {found.describe()}."
-    return Expected(
+    return ReleaseOutlook(
         promise=_promise(choices, unit, choices.delta or DEFAULT_DELTA),
         rounds=found.rounds,
         discovery=f"{said} {describe_outlook(found.outlook)}.",

@@ -112,7 +112,7 @@ def _show_budget(
         choices=studio.choices,
         tried={**_as_texts(studio), **tried},
         expected=expected,
-        left=_left(studio),
+        left=_read_left(studio),
         ledger=studio.places.ledger,
         methods=[(method.name, method.summary) for method in methods_for("central")],
         open_columns=studio.open_columns(),
@@ -130,9 +130,9 @@ def _as_texts(studio: Studio) -> dict[str, str]:
     }
 
 
-def _left(studio: Studio) -> tuple[float, float] | None:
+def _read_left(studio: Studio) -> tuple[float, float] | None:
     try:
-        return studio.left()
+        return studio.read_left()
     except UnderstudyError:
         return None
 
@@ -147,7 +147,7 @@ def _show_price(studio: Studio, pages: Pages) -> Response:
         delta=delta,
         expected=studio.expect(),
         choices=studio.choices,
-        left=_left(studio),
+        left=_read_left(studio),
         ledger=studio.places.ledger,
         unit=studio.interview.unit,
         folder=studio.places.folder,
@@ -178,7 +178,7 @@ def add_result_pages(app: FastAPI, studio: Studio, pages: Pages) -> None:
             columns=len(model.schema),
             notes=studio.release.notes,
             ledger=studio.places.ledger,
-            left=_left(studio),
+            left=_read_left(studio),
             command=studio.command(),
             folder=studio.places.folder,
             comparison=studio.comparison.step if studio.comparison else None,

@@ -28,7 +28,7 @@ from understudy.hub.studio.columns import (
     leave_out,
     take_suggestions,
 )
-from understudy.hub.studio.outlook import Expected, expect, price_of
+from understudy.hub.studio.outlook import ReleaseOutlook, expect, price_of
 from understudy.hub.studio.releasing import compare_with_real, release_table
 from understudy.hub.tasks import Step, Task
 from understudy.privacy.ledger import LedgerFile
@@ -218,7 +218,7 @@ class Studio:
         with self.lock:
             self.choices = read_choices(given, self.choices)
 
-    def expect(self, given: Mapping[str, str] | None = None) -> Expected:
+    def expect(self, given: Mapping[str, str] | None = None) -> ReleaseOutlook:
         """What the choices would buy, or others that are only tried."""
         with self.lock:
             tried = read_choices(given or {}, self.choices)
@@ -229,7 +229,7 @@ class Studio:
         with self.lock:
             return price_of(self.interview.form, self.choices)
 
-    def left(self) -> tuple[float, float] | None:
+    def read_left(self) -> tuple[float, float] | None:
         """What the ledger file has left; None without one."""
         if self.places.ledger is None:
             return None

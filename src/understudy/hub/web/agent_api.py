@@ -19,7 +19,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from understudy.hub import agents, algorithms, federated, jobs, relay
-from understudy.hub.agents import Agent
+from understudy.hub.agents import AgentRecord
 from understudy.hub.amounts import write_amount
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound, Refused
@@ -30,11 +30,13 @@ from understudy.hub.tables import users
 
 router = APIRouter(prefix="/api/agent", tags=["agent"])
 
-MAX_WHY = 500
+MAX_REASON_SENT = 500
 MAX_WAIT, RELAY_PAUSE = 30.0, 0.05
 
 
-def known_agent(request: Request, authorization: Annotated[str, Header()] = "") -> Agent:
+def authenticate_agent(
+    request: Request, authorization: Annotated[str, Header()] = ""
+) -> AgentRecord:
     """The agent whose token a request shows; anybody else is turned away."""
     scheme, _, secret = authorization.partition(" ")
     try:
@@ -46,7 +48,7 @@ def known_agent(request: Request, authorization: Annotated[str, Header()] = "") 
         raise HTTPException(401, str(error), {"www-authenticate": "Bearer"}) from error
 
 
-Known = Annotated[Agent, Depends(known_agent)]
+Known = Annotated[AgentRecord, Depends(authenticate_agent)]
 
 
 class Claim(BaseModel):
@@ -66,7 +68,7 @@ class Progress(BaseModel):
 class Failure(BaseModel):
     """That a job ends without a release."""
 
-    why: str = Field(max_length=MAX_WHY)
+    why: str = Field(max_length=MAX_REASON_SENT)
     spent: bool = True
 
 
@@ -201,7 +203,7 @@ async def take_answer(request: Request, agent: Known, message: str) -> dict[str,
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) > relay.MAX_BYTES:
+        if len(data) > relay.MAX_MESSAGE_BYTES:
             raise HTTPException(413, "The answer is too large.")
 
     def store() -> None:
@@ -222,7 +224,7 @@ def send_algorithm(request: Request, agent: Known, digest: str) -> Response:
     return Response(data, media_type="application/octet-stream")
 
 
-def _own_dataset(c: Transaction, agent: Agent, dataset: str) -> Dataset:
+def _own_dataset(c: Transaction, agent: AgentRecord, dataset: str) -> Dataset:
     found = read_dataset(c, dataset)
     own = found.agent == agent.id and found.owner == agent.owner
     if not own and not federated.is_holder(c, agent.id, dataset):
@@ -230,7 +232,7 @@ def _own_dataset(c: Transaction, agent: Agent, dataset: str) -> Dataset:
     return found
 
 
-def _own_job(c: Transaction, agent: Agent, job: str) -> Job:
+def _own_job(c: Transaction, agent: AgentRecord, job: str) -> Job:
     found = read_job(c, job)
     if found.worker != agent.worker:
         raise NotFound("There is no such job.")

@@ -70,13 +70,13 @@ class Cost(BaseModel):
     delta: float
 
     @classmethod
-    def left(cls, price: Price) -> Cost:
+    def from_left(cls, price: Price) -> Cost:
         """What is left: never more than it is."""
         epsilon, delta = price.numbers()
         return cls(epsilon=epsilon, delta=delta)
 
     @classmethod
-    def spent(cls, price: Price) -> Cost:
+    def from_spent(cls, price: Price) -> Cost:
         """What was spent or is asked: never less than it is."""
         epsilon, delta = price.numbers_up()
         return cls(epsilon=epsilon, delta=delta)
@@ -262,8 +262,8 @@ def write_dataset(dataset: Dataset) -> dict[str, Any]:
         "neighbours": dataset.neighbours,
         "unit": dataset.unit,
         "about_rows": dataset.about_rows,
-        "total": Cost.left(dataset.total).model_dump(),
-        "left": Cost.left(dataset.left).model_dump(),
+        "total": Cost.from_left(dataset.total).model_dump(),
+        "left": Cost.from_left(dataset.left).model_dump(),
         "releases": dataset.releases,
     }
 
@@ -277,7 +277,7 @@ def write_request(request: Request, job: Job | None = None) -> dict[str, Any]:
         "operation": request.operation,
         "spec": dict(request.spec),
         "reason": request.reason,
-        "price": Cost.spent(request.price).model_dump(),
+        "price": Cost.from_spent(request.price).model_dump(),
         "state": request.state,
         "decision_reason": request.decision_reason,
         "by_rule": request.rule is not None,
@@ -295,7 +295,7 @@ def write_job(job: Job) -> dict[str, Any]:
         "operation": job.operation,
         "spec": dict(job.spec),
         "user": job.user,
-        "price": Cost.spent(job.price).model_dump(),
+        "price": Cost.from_spent(job.price).model_dump(),
         "state": job.state,
         "step": job.step,
         "done": job.done,
@@ -317,7 +317,7 @@ def write_release(release: Release) -> dict[str, Any]:
         "operation": release.operation,
         "title": release.title,
         "use": dict(release.use),
-        "price": Cost.spent(release.price).model_dump(),
+        "price": Cost.from_spent(release.price).model_dump(),
         "ledger": dict(release.ledger),
         "summary": dict(release.summary),
         "trail": dict(release.trail),

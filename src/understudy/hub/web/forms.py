@@ -18,8 +18,8 @@ from understudy.hub.errors import Refused
 from understudy.hub.web.rendering import VISIT_COOKIE, csrf_code
 from understudy.hub.web.viewer import get_hub
 
-MAX_TEXT = 5_000
-MAX_KEY = 64
+MAX_FIELD_TEXT = 5_000
+MAX_FIELD_KEY = 64
 MAX_FIELDS = 5_000
 FORGED = (
     "This form is too old or came from another site; load the page again and send it from there."
@@ -33,7 +33,9 @@ class Form:
         self.fields = fields
         self.files = files
 
-    def text(self, name: str, label: str, *, required: bool = True, most: int = MAX_TEXT) -> str:
+    def text(
+        self, name: str, label: str, *, required: bool = True, most: int = MAX_FIELD_TEXT
+    ) -> str:
         """What was typed."""
         found = self.fields.get(name, [""])[0].replace("\r\n", "\n").strip()
         if required and not found:
@@ -80,7 +82,7 @@ class Form:
             raise InputError(f"{label} must be one of {', '.join(options)}.")
         return chosen
 
-    def checked(self, name: str) -> bool:
+    def is_checked(self, name: str) -> bool:
         """Whether a box is ticked."""
         return bool(self.fields.get(name))
 
@@ -91,7 +93,7 @@ class Form:
     def json_file(self, name: str, label: str) -> Any:
         """A JSON document, uploaded, or pasted into the field of that name."""
         content = self.files.get(name, b"") or self.text(
-            f"{name}_text", label, required=False, most=MAX_TEXT * 200
+            f"{name}_text", label, required=False, most=MAX_FIELD_TEXT * 200
         ).encode("utf-8", "replace")
         if not content.strip():
             raise InputError(f"{label} is missing; choose a file or paste it.")
@@ -103,10 +105,10 @@ class Form:
     @property
     def key(self) -> str:
         """What makes two clicks on one button one request."""
-        key = self.text("key", "The key of the form", most=MAX_KEY)
+        key = self.text("key", "The key of the form", most=MAX_FIELD_KEY)
         return f"form:{key}"
 
-    def typed(self) -> dict[str, str]:
+    def list_typed(self) -> dict[str, str]:
         """All texts, to fill a form again that had a mistake in it; no secret."""
         secret = ("csrf", "key")
         return {

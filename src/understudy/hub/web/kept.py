@@ -37,7 +37,7 @@ MAX_QUERY = 300
 Key = tuple[str, str]
 
 
-class Answer(NamedTuple):
+class KeptAnswer(NamedTuple):
     """A whole answer with status 200."""
 
     headers: list[tuple[bytes, bytes]]
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 class _Kept(NamedTuple):
     head: int
     until: float
-    answer: Answer
+    answer: KeptAnswer
 
 
 class KeptPages:
@@ -58,7 +58,7 @@ class KeptPages:
         self._lock = threading.Lock()
         self._pages: OrderedDict[Key, _Kept] = OrderedDict()
 
-    def find(self, key: Key, head: int) -> Answer | None:
+    def find(self, key: Key, head: int) -> KeptAnswer | None:
         """A page that is still right."""
         with self._lock:
             kept = self._pages.get(key)
@@ -67,7 +67,7 @@ class KeptPages:
             self._pages.move_to_end(key)
             return kept.answer
 
-    def keep(self, key: Key, head: int, answer: Answer) -> None:
+    def keep(self, key: Key, head: int, answer: KeptAnswer) -> None:
         """Remember a page; the one that was longest unused is forgotten."""
         with self._lock:
             self._pages[key] = _Kept(head, self._clock() + MAX_SECONDS, answer)
@@ -145,7 +145,7 @@ class SendKeptPages:
             elif message["type"] == "http.response.body":
                 body.append(bytes(message.get("body", b"")))
                 if status == 200 and not message.get("more_body") and not _sets_cookie(headers):
-                    self.pages.keep(key, head, Answer(headers, b"".join(body)))
+                    self.pages.keep(key, head, KeptAnswer(headers, b"".join(body)))
             await send(message)
 
         await self.app(scope, receive, watched_send)

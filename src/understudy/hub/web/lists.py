@@ -82,7 +82,7 @@ def release_of_job(c: Transaction, job: str) -> Release | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holder:
+class HolderLine:
     """An agent that was asked to hold a part of a federated data set."""
 
     agent: str
@@ -91,7 +91,7 @@ class Holder:
     agreed_at: dt.datetime | None
 
 
-def holders_of(c: Transaction, actor: str, dataset: str) -> list[Holder]:
+def holders_of(c: Transaction, actor: str, dataset: str) -> list[HolderLine]:
     """Who was asked to hold parts of a data set, and who agreed; for its owner."""
     check(c, actor, Operation(name=MANAGE), dataset)
     query = (
@@ -103,7 +103,7 @@ def holders_of(c: Transaction, actor: str, dataset: str) -> list[Holder]:
     rows = c.rows(query)
     names = user_names(c, {row["owner"] for row in rows})
     return [
-        Holder(
+        HolderLine(
             agent=row["id"],
             name=row["name"],
             owner=names[row["owner"]],

@@ -84,7 +84,7 @@ def handle_problems(app: FastAPI) -> None:
     """Let each error be answered by a sentence."""
 
     @app.exception_handler(UnderstudyError)
-    def spoken(request: Request, error: UnderstudyError) -> Response:
+    def answer_error(request: Request, error: UnderstudyError) -> Response:
         kind = ""
         if isinstance(error, BudgetError):
             kind = "budget"

@@ -51,7 +51,7 @@ the hub's mouth by a link.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
+class NavigationLink:
     """An entry of the navigation."""
 
     label: str
@@ -159,7 +159,7 @@ def _page_query(request: Request, number: int) -> str:
     return urlencode([*kept, ("page", str(number))])
 
 
-def _navigation(hub: Site, viewer: User | None, path: str) -> list[Link]:
+def _navigation(hub: Site, viewer: User | None, path: str) -> list[NavigationLink]:
     """The menu; what is marked is the entry that the path lies under."""
     if viewer is None:
         return []
@@ -176,7 +176,7 @@ def _navigation(hub: Site, viewer: User | None, path: str) -> list[Link]:
         links.append(("Users", "/users", 0))
     links.append(("Account", "/account", 0))
     return [
-        Link(
+        NavigationLink(
             label=label,
             address=address,
             current=path == address or path.startswith(f"{address}/"),

@@ -149,7 +149,7 @@ async def receive(request: Request, survey: str, body: bytes) -> Receipt:
     if not 1 <= len(lines) <= MAX_LINES:
         raise InputError(f"Send 1 to {MAX_LINES:,} reports, one in a line.")
     intake = _intake(request)
-    check = intake.known_check(survey)
+    check = intake.find_check(survey)
     if check is None:
         check = await asyncio.to_thread(intake.check_of, survey)
     reports, refused = await _check_lines(check, lines)

@@ -13,7 +13,7 @@ from understudy.hub import survey_tables, surveys
 from understudy.hub.database import Transaction
 from understudy.hub.pages import PageOf
 from understudy.hub.questionnaires import read_questionnaire
-from understudy.hub.survey_batches import BATCH, count_batches, show_batches
+from understudy.hub.survey_batches import MIN_BATCH, count_batches, show_batches
 from understudy.hub.survey_results import (
     SurveyOutlook,
     collect,
@@ -73,7 +73,7 @@ def make_survey(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -
         with hub.db.transaction() as c:
             made = surveys.make(c, viewer.id, spec, form.key)
     except UnderstudyError as error:
-        return _show_new(request, STARTS | form.typed(), status_of(error), problem=str(error))
+        return _show_new(request, STARTS | form.list_typed(), status_of(error), problem=str(error))
     return go_to(f"/surveys/{made.id}")
 
 
@@ -237,7 +237,7 @@ def _show_made(
         outlook=outlook,
         picture=_picture(outlook),
         levels=[(f"{epsilon:g}", by_level[n]) for n, epsilon in enumerate(plan.epsilons)],
-        batch=BATCH,
+        batch=MIN_BATCH,
         left_out=counts.waiting if found.state == "closed" else 0,
         items=items,
         invitations=invitations,

@@ -49,7 +49,7 @@ def find_viewer(request: Request) -> User | None:
     return user
 
 
-def signed_in(request: Request) -> User:
+def require_user(request: Request) -> User:
     """Who looks at a page; who has not signed in is asked to."""
     user = find_viewer(request)
     if user is None:
@@ -59,7 +59,7 @@ def signed_in(request: Request) -> User:
 
 def administrator(request: Request) -> User:
     """The administrator who looks at a page; nobody else."""
-    user = signed_in(request)
+    user = require_user(request)
     accounts.require_administrator(user)
     return user
 
@@ -84,7 +84,7 @@ async def provide_hub(request: Request) -> Site:
 
 
 TheHub = Annotated[Site, Depends(provide_hub)]
-Viewer = Annotated[User, Depends(signed_in)]
+Viewer = Annotated[User, Depends(require_user)]
 Administrator = Annotated[User, Depends(administrator)]
 Bearer = Annotated[User, Depends(token_bearer)]
 

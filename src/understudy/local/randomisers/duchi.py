@@ -170,9 +170,9 @@ class Duchi(MeanRandomiser, FiniteRandomiser):
         """The mean of each number, without bias."""
         check_persons(persons)
         counts, pluses = check_sums(tally, self.dimensions)
-        return self._unbiased(2 * divide_sums(pluses.astype(np.float64), counts) - 1)
+        return self._remove_bias(2 * divide_sums(pluses.astype(np.float64), counts) - 1)
 
-    def _unbiased(self, signs: Floats) -> Floats:
+    def _remove_bias(self, signs: Floats) -> Floats:
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         return middle + half * signs / float(self.slope)
 
@@ -180,7 +180,7 @@ class Duchi(MeanRandomiser, FiniteRandomiser):
         """What each report says of each number, without bias: one of two values, far outside."""
         lines = check_reports(reports, self.width)
         bits = [lines[:, place // 32] >> place % 32 & 1 for place in range(self.dimensions)]
-        return self._unbiased(2.0 * np.stack(bits, axis=1) - 1)
+        return self._remove_bias(2.0 * np.stack(bits, axis=1) - 1)
 
     def noise_variance(self, values: Any) -> Floats:
         """The variance of what a report says of each number: the square of its size less the square

@@ -184,7 +184,7 @@ class Piecewise(MeanRandomiser, FiniteRandomiser):
         check_persons(persons)
         counts, sums = check_sums(tally, self.dimensions)
         means = divide_sums(sums.astype(np.float64), counts)
-        return self._take_off_grid(self.window.unbiased_steps(means))
+        return self._take_off_grid(self.window.estimate_steps(means))
 
     def decode(self, reports: Any) -> Floats:
         """What each report says of each number, without bias; what is not reported is not a
@@ -193,7 +193,7 @@ class Piecewise(MeanRandomiser, FiniteRandomiser):
         lines = check_reports(reports, self.width)
         said = np.full((len(lines), self.dimensions), np.nan)
         for pair in range(0, self.width, 2):
-            steps = self.window.unbiased_steps(lines[:, pair + 1])
+            steps = self.window.estimate_steps(lines[:, pair + 1])
             said[np.arange(len(lines)), lines[:, pair]] = self._take_off_grid(steps)
         return said
 

@@ -88,7 +88,7 @@ class Window:
         at_start = Fraction(2 * everywhere + more * width * (width - 1), 2 * self.total)
         return at_start, Fraction(more * width, self.total)
 
-    def unbiased_steps(self, reports: NDArray[Any]) -> Floats:
+    def estimate_steps(self, reports: NDArray[Any]) -> Floats:
         """What reports say of the step, without bias."""
         start, slope = self.line
         return (reports.astype(np.float64) - float(start)) / float(slope)

@@ -109,14 +109,14 @@ def effects_of_measurements(
     """
     order = {name: place for place, name in enumerate(names)}
 
-    def told() -> Iterator[tuple[Part, Effect]]:
+    def list_effects() -> Iterator[tuple[Part, Effect]]:
         for one in measured:
             columns = [axis.attribute for axis in one.marginal if axis.attribute in order]
             table = one.counts.squeeze() / rows
             variance = max(one.deviation**2, ROUNDING) / rows**2
             yield from effects_of_table(columns, table, variance, order)
 
-    return average_effects(told())
+    return average_effects(list_effects())
 
 
 def find_effect(table: Table, kept: tuple[int, ...]) -> Table:

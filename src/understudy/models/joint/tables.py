@@ -62,7 +62,7 @@ class JointEstimate:
         self._pair_freedom = float(sum(effect.freedom for effect in pairs))
         self._pair_noise = _mean_noise(pairs)
         residuals = {
-            part: Effect(shares=effect.shares - self._expected(part), variance=effect.variance)
+            part: Effect(shares=effect.shares - self._find_expected(part), variance=effect.variance)
             for part, effect in effects.items()
         }
         self.spreads = self._find_spreads(residuals)
@@ -84,10 +84,10 @@ class JointEstimate:
 
     def variance(self, part: Sequence[str]) -> float:
         """Of an effect, in each of its directions: what noise and the classes leave open."""
-        ordered = self._ordered(part)
+        ordered = self._order(part)
         if ordered in self.corrections:
             return self.corrections[ordered].variance
-        followed = self._followed(len(ordered)) * self._pair_noise
+        followed = self._find_followed(len(ordered)) * self._pair_noise
         return (self._spread(len(ordered)) + followed) / self._cells(ordered)
 
     def deviation(self, columns: Sequence[str]) -> float:
@@ -115,7 +115,7 @@ class JointEstimate:
 
     # ---- effects
 
-    def _expected(self, part: Part) -> Table:
+    def _find_expected(self, part: Part) -> Table:
         return find_effect(self.classes.table(part), tuple(range(len(part))))
 
     def _find_spreads(self, residuals: Mapping[Part, Effect]) -> dict[int, float]:
@@ -154,10 +154,10 @@ class JointEstimate:
         spread = max((own + OWN_WEIGHT * pooled) / (freedom + OWN_WEIGHT), LEAST_SPREAD / cells)
         kept = spread / (spread + residual.variance)
         # What is not kept is what the classes say, who followed a part of the noise themselves.
-        followed = kept + (1 - kept) * self._followed(len(part))
+        followed = kept + (1 - kept) * self._find_followed(len(part))
         return Correction(shares=kept * residual.shares, variance=followed * residual.variance)
 
-    def _followed(self, order: int) -> float:
+    def _find_followed(self, order: int) -> float:
         """The part of the noise in effects of an order that the classes follow: all of it in
         single columns, and in pairs as much as they have parameters for; twice that, to be on the
         safe side, since what the classes miss is no more than guessed.
@@ -171,11 +171,11 @@ class JointEstimate:
     ) -> Iterator[tuple[tuple[int, ...], Correction]]:
         for size in range(1, min(len(columns), MAX_ORDER) + 1):
             for kept in itertools.combinations(range(len(columns)), size):
-                part = self._ordered([columns[i] for i in kept])
+                part = self._order([columns[i] for i in kept])
                 if part in self.corrections:
                     yield kept, self.corrections[part]
 
-    def _ordered(self, part: Sequence[str]) -> Part:
+    def _order(self, part: Sequence[str]) -> Part:
         order = list(self.sizes)
         return tuple(sorted(part, key=order.index))
 

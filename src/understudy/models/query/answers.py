@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
 from understudy.models.query.conditions import Subset
-from understudy.models.query.events import Event, known_rows
+from understudy.models.query.events import Event, require_rows
 from understudy.models.query.grammar import Atom, Compound, Condition, Kind, Query, parse
 from understudy.models.query.intervals import (
     CUT_FACTOR,
@@ -127,7 +127,7 @@ def answer(model: Model, text: str, query: Query | None = None) -> Answer:
     share = event.probability
     if query.kind == "share":
         return with_parts(model, text, "share", share, event.parts(about=share))
-    rows = known_rows(model)
+    rows = require_rows(model)
     return with_parts(model, text, "count", rows * share, event.parts().times(rows))
 
 

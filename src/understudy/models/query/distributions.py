@@ -114,7 +114,7 @@ def _distribute(model: Model, query: Query) -> _Distribution:
     """The distribution of the attribute among the rows that fit."""
     attribute = query.attribute
     assert attribute is not None
-    cells, lows, highs = _ordered_cells(attribute)
+    cells, lows, highs = _order_cells(attribute)
     condition = query.condition
     atoms = dict.fromkeys(condition.atoms) if condition is not None else {}
     atoms |= dict.fromkeys(Atom(cell) for cell in cells)
@@ -133,7 +133,7 @@ def _distribute(model: Model, query: Query) -> _Distribution:
     return _Distribution(attribute, lows, highs, shares / shares.sum())
 
 
-def _ordered_cells(
+def _order_cells(
     attribute: Attribute,
 ) -> tuple[list[Subset], NDArray[np.float64], NDArray[np.float64]]:
     """The values of an attribute, smallest first: bins, or numbers that are listed."""

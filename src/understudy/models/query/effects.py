@@ -25,7 +25,7 @@ from understudy.models.measurements import MeasuredTable
 Places = tuple[int, ...]
 
 
-def squared_means(
+def compute_squared_means(
     truth: NDArray[np.float64],
     weights: Sequence[NDArray[np.float64]],
     shares: Sequence[NDArray[np.float64]],

@@ -20,7 +20,7 @@ from understudy.models.inference import MAX_PRODUCT_CELLS, Elimination, noise_va
 from understudy.models.query.events import (
     drawing_variance,
     eliminate,
-    known_rows,
+    require_rows,
     rows_deviation,
 )
 
@@ -165,7 +165,7 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
         functions.append(function_of(attribute, tie, (side,), model.bits))
         keep.append(side)
     elimination, total = eliminate(model, functions, keep)
-    rows = float(known_rows(model))
+    rows = float(require_rows(model))
     labels = tuple(axis_labels(model.schema[axis.attribute], axis.level) for axis in axes)
     shares = elimination.table / total
     drawing = drawing_variance(model, shares)

@@ -243,7 +243,7 @@ def drawing_variance(model: Model, share: Any) -> Any:
     return np.clip(share * (1 - share), 0.0, None) / model.draws
 
 
-def known_rows(model: Model) -> int:
+def require_rows(model: Model) -> int:
     """How many rows the original has, where the model knows it."""
     if model.rows is None:
         raise InputError(

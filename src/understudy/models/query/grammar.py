@@ -85,7 +85,7 @@ class Parser(TokenReader):
         """The whole of it."""
         word = self.now.keyword
         if word not in FUNCTIONS:
-            self.expected(f"{', '.join(FUNCTIONS[:-1])} or {FUNCTIONS[-1]}")
+            self.refuse_next(f"{', '.join(FUNCTIONS[:-1])} or {FUNCTIONS[-1]}")
         self.at += 1
         asked = self.function(word)
         condition = None
@@ -95,7 +95,7 @@ class Parser(TokenReader):
             self.word("by")
             asked["groups"] = self.groups()
         if self.now.kind != "end":
-            self.expected(_words_after(condition, asked))
+            self.refuse_next(_words_after(condition, asked))
         return Query(condition=condition, **asked)
 
     def function(self, word: str) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class Parser(TokenReader):
             self.word("and")
             subset = self.sense(attribute, between, low, self.value())
         else:
-            self.expected(_comparisons(self.now, negated=negated))
+            self.refuse_next(_comparisons(self.now, negated=negated))
         if negated:
             return self.without(subset)
         return subset

@@ -33,7 +33,7 @@ def group_by_domain(attribute: Attribute) -> Group:
     if described is None:
         return Group(attribute, (), ())
     if isinstance(described, Category):
-        cells = _listed_cells(attribute, described)
+        cells = _list_cells(attribute, described)
     else:
         assert isinstance(described, Quantity)
         cells = _bin_cells(attribute, described)
@@ -43,7 +43,7 @@ def group_by_domain(attribute: Attribute) -> Group:
     return Group(attribute, labels, tuple(cells))
 
 
-def _listed_cells(attribute: Attribute, described: Category) -> list[Subset]:
+def _list_cells(attribute: Attribute, described: Category) -> list[Subset]:
     if isinstance(attribute, Quantity):
         return [equal_to(attribute, value) for value in described.domain]
     codes = range(len(described.domain))

@@ -33,7 +33,7 @@ from understudy.data.marginals import Axis, Marginal
 from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.models.inference import TooLargeError
 from understudy.models.measurements import Holdout
-from understudy.models.query.effects import Precisions, effect_variance, squared_means
+from understudy.models.query.effects import Precisions, compute_squared_means, effect_variance
 from understudy.models.query.misfits import GroupErrors, find_factor
 
 if TYPE_CHECKING:
@@ -176,8 +176,10 @@ class ErrorModel:
         """
         if self.precisions is None or len(names) > MAX_EFFECTS:
             return None
-        evenly = squared_means(truth, weights, [np.full(len(w), 1 / len(w)) for w in weights])
-        drawn = squared_means(truth, weights, [self._code_shares(name) for name in names])
+        evenly = compute_squared_means(
+            truth, weights, [np.full(len(w), 1 / len(w)) for w in weights]
+        )
+        drawn = compute_squared_means(truth, weights, [self._code_shares(name) for name in names])
         known = noise = pairs = larger = 0.0
         for kept in _all_subsets(len(names)):
             inside = [names[i] for i in kept]
@@ -230,7 +232,7 @@ class ErrorModel:
             return 0.0
         if len(names) > MAX_EFFECTS:
             return _variance(truth, sides)
-        squares = squared_means(truth, [np.eye(len(side)) for side in sides], sides)
+        squares = compute_squared_means(truth, [np.eye(len(side)) for side in sides], sides)
         return sum(
             effect_variance(squares, kept)
             for kept in _all_subsets(len(names))

@@ -103,12 +103,12 @@ class TokenReader:
     def word(self, keyword: str) -> None:
         """Read a plain word."""
         if not self.took(keyword):
-            self.expected(keyword)
+            self.refuse_next(keyword)
 
     def sign(self, sign: str) -> None:
         """Read a sign."""
         if not self.took_sign(sign):
-            self.expected(sign)
+            self.refuse_next(sign)
 
     def name(self) -> str:
         """The name of an attribute."""
@@ -118,7 +118,7 @@ class TokenReader:
         elif token.kind == "word" and token.keyword not in KEYWORDS:
             name = token.text
         else:
-            self.expected("the name of an attribute")
+            self.refuse_next("the name of an attribute")
         self.at += 1
         return name
 
@@ -145,9 +145,9 @@ class TokenReader:
         if token.kind in ("word", "name"):
             plain = token.text.strip('"')
             raise self.bad(token, f"text stands in single quotes; write '{plain}'.")
-        return self.expected("a value: a number or 'text'")
+        return self.refuse_next("a value: a number or 'text'")
 
-    def expected(self, what: str) -> NoReturn:
+    def refuse_next(self, what: str) -> NoReturn:
         """Refuse what is next."""
         token = self.now
         if token.kind == "end":

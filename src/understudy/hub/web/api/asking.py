@@ -39,13 +39,13 @@ def show_preview(hub: TheHub, user: Bearer, dataset: Id, sent: PreviewSent) -> d
     with hub.db.reading() as c:
         check(c, user.id, Operation(name=SEE), dataset)
         found = datasets.show(c, user.id, dataset)
-        mine = budgets.left_for(c, dataset, user.id)
+        mine = budgets.read_left_for(c, dataset, user.id)
     seen = preview(sent.operation, sent.spec, found)
     if seen.problem:
         raise InputError(seen.problem)
     return {
-        "price": Cost.spent(seen.price).model_dump(),
-        "left_for_you": Cost.left(mine).model_dump(),
+        "price": Cost.from_spent(seen.price).model_dump(),
+        "left_for_you": Cost.from_left(mine).model_dump(),
         "fits": seen.price.fits(mine),
         "expect": list(seen.lines),
         "tables": list(seen.tables),

@@ -57,8 +57,8 @@ def list_datasets(hub: TheHub, user: Bearer, q: Words = "", page: PageNumber = 1
             "mode": one.mode,
             "state": one.state,
             "columns": one.columns,
-            "total": Cost.left(one.total).model_dump(),
-            "left": Cost.left(one.left).model_dump(),
+            "total": Cost.from_left(one.total).model_dump(),
+            "left": Cost.from_left(one.left).model_dump(),
             "releases": one.releases,
         }
         for one in found.items
@@ -79,8 +79,8 @@ def show(hub: TheHub, user: Bearer, dataset: Id) -> dict[str, Any]:
     """A data set, and what is left of its budget for you."""
     with hub.db.reading() as c:
         found = datasets.show(c, user.id, dataset)
-        mine = budgets.left_for(c, dataset, user.id)
-    return write_dataset(found) | {"left_for_you": Cost.left(mine).model_dump()}
+        mine = budgets.read_left_for(c, dataset, user.id)
+    return write_dataset(found) | {"left_for_you": Cost.from_left(mine).model_dump()}
 
 
 @router.put("/datasets/{dataset}", tags=["owners"])
@@ -193,8 +193,8 @@ def set_budget(
         total = Price.of(sent.epsilon, sent.delta)
     with hub.db.transaction() as c:
         roles.set_user_budget(c, user.id, dataset, other, total)
-        left = budgets.left_for(c, dataset, other)
-    return {"left": Cost.left(left).model_dump()}
+        left = budgets.read_left_for(c, dataset, other)
+    return {"left": Cost.from_left(left).model_dump()}
 
 
 @router.get("/inbox", tags=["owners"])
@@ -260,7 +260,7 @@ def write_role(role: Role) -> dict[str, Any]:
         "rules": [
             {
                 "operation": rule.operation,
-                "limit": None if rule.limit is None else Cost.left(rule.limit).model_dump(),
+                "limit": None if rule.limit is None else Cost.from_left(rule.limit).model_dump(),
                 "algorithms": None if rule.algorithms is None else sorted(rule.algorithms),
                 "standing": rule.standing,
             }

@@ -124,7 +124,7 @@ def list_agents(hub: TheHub, user: Bearer) -> list[dict[str, Any]]:
     with hub.db.reading() as c:
         return [
             {"id": agent.id, "name": agent.name, "seen_at": write_time(agent.seen_at)}
-            for agent in agents.listed(c, user.id)
+            for agent in agents.list_agents(c, user.id)
         ]
 
 
@@ -148,7 +148,7 @@ def revoke_agent(hub: TheHub, user: Bearer, agent: Id) -> dict[str, str]:
 def list_algorithms(hub: TheHub, user: Bearer, page: PageNumber = 1) -> Listing:
     """What is offered."""
     with hub.db.reading() as c:
-        found = algorithms.listed(c, PageOf(number=page))
+        found = algorithms.list_offered(c, PageOf(number=page))
     return Listing.of(found, [write_algorithm(one) for one in found.items])
 
 

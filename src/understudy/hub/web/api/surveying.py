@@ -10,7 +10,7 @@ from understudy.errors import InputError
 from understudy.hub import survey_tables, surveys
 from understudy.hub.pages import PageOf
 from understudy.hub.questionnaires import read_questionnaire
-from understudy.hub.survey_batches import BATCH, count_batches, show_batches
+from understudy.hub.survey_batches import MIN_BATCH, count_batches, show_batches
 from understudy.hub.survey_results import foresee
 from understudy.hub.survey_waves import open_next_wave
 from understudy.hub.surveys import Survey, SurveySpec
@@ -172,7 +172,7 @@ def _describe(hub: Site, viewer: str, survey: str) -> dict[str, Any]:
     ]
     return write_survey(found) | {
         "reports": counts.shown,
-        "batch": BATCH,
+        "batch": MIN_BATCH,
         "levels": levels,
         "expected_error": {"one_way": outlook.planned[0], "two_way": outlook.planned[1]},
         "error_now": outlook.now and {"one_way": outlook.now[0], "two_way": outlook.now[1]},

@@ -43,7 +43,7 @@ def offer(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> Resp
                 form.text("signature", "The signature", most=500),
             )
     except UnderstudyError as error:
-        return _page(request, hub, 1, status_of(error), typed=form.typed(), problem=str(error))
+        return _page(request, hub, 1, status_of(error), typed=form.list_typed(), problem=str(error))
     return go_to("/algorithms", said="offered")
 
 
@@ -64,7 +64,7 @@ def _page(
     **values: Any,
 ) -> Response:
     with hub.db.reading() as c:
-        found = algorithms.listed(c, PageOf(number=page, size=20))
+        found = algorithms.list_offered(c, PageOf(number=page, size=20))
         names = lists.user_names(c, {one.provider for one in found.items})
     return render(
         request,

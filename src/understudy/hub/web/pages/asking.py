@@ -14,7 +14,7 @@ from understudy.hub import requests as asking
 from understudy.hub.access import check, read_object, read_subject
 from understudy.hub.database import Transaction
 from understudy.hub.names import ACCESS, PRICED
-from understudy.hub.policy import Decision, Operation, allowed
+from understudy.hub.policy import Decision, Operation, judge
 from understudy.hub.records import Dataset
 from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import Form, SentForm
@@ -67,7 +67,7 @@ def ask_access(
             status_of(error),
             title="Ask for access",
             dataset=found,
-            typed=form.typed(),
+            typed=form.list_typed(),
             problem=str(error),
         )
     return go_to(f"/requests/{made.id}", said="sent")
@@ -128,12 +128,12 @@ def _page(
     with hub.db.reading() as c:
         found = datasets.show(c, viewer.id, dataset)
         _check_may_ask(c, viewer.id, operation, dataset)
-        mine = budgets.left_for(c, dataset, viewer.id)
+        mine = budgets.read_left_for(c, dataset, viewer.id)
         offered = []
         if operation == "synthesise":
             offered = [
                 (method, one)
-                for one in algorithms.listed(c).items
+                for one in algorithms.list_offered(c).items
                 for method in algorithms.list_methods(c, one.digest)
             ]
         subject, thing = read_subject(c, viewer.id), read_object(c, dataset)
@@ -143,7 +143,7 @@ def _page(
         seen = preview(operation, spec, found)
         if not seen.problem:
             wanted = asking.describe_operation(found, operation, spec, seen.price)
-            decides = _who_decides(allowed(subject, wanted, thing))
+            decides = _who_decides(judge(subject, wanted, thing))
     except UnderstudyError as error:
         seen = Preview(problem=str(error))
     return render(
@@ -154,12 +154,12 @@ def _page(
         label=LABELS[operation],
         operation=operation,
         dataset=found,
-        typed=form.typed(),
+        typed=form.list_typed(),
         mine=mine,
         preview=seen,
         fits=seen.price.fits(mine),
         decides=decides,
-        **_options(operation, found, offered, form.typed()),
+        **_options(operation, found, offered, form.list_typed()),
         **values,
     )
 
@@ -169,7 +169,7 @@ def _check_may_ask(c: Transaction, viewer: str, operation: str, dataset: str) ->
     subject, thing = read_subject(c, viewer), read_object(c, dataset)
     mine = [rule for role in thing.roles if role.includes(subject) for rule in role.rules]
     names = {name for rule in mine if rule.operation == operation for name in rule.algorithms or ()}
-    if not any(allowed(subject, Operation(name=operation, algorithm=one), thing) for one in names):
+    if not any(judge(subject, Operation(name=operation, algorithm=one), thing) for one in names):
         check(c, viewer, Operation(name=operation), dataset)
 
 

@@ -52,7 +52,7 @@ def set_budget(
             user = accounts.find_by_name(c, name)
             roles.set_user_budget(c, viewer.id, dataset, user.id, total)
     except UnderstudyError as error:
-        typed = form.typed()
+        typed = form.list_typed()
         return _page(request, hub, viewer, dataset, 1, status_of(error), str(error), typed)
     return go_to(f"/mine/{dataset}/budgets", said="changed")
 

@@ -15,14 +15,14 @@ from understudy.hub.access import read_object, read_subject
 from understudy.hub.datasets import CatalogueEntry
 from understudy.hub.names import USES
 from understudy.hub.pages import PageOf
-from understudy.hub.policy import Object, Operation, Subject, allowed
+from understudy.hub.policy import Object, Operation, Subject, judge
 from understudy.hub.web.documents import Id
 from understudy.hub.web.rendering import environment, render
 from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
 
-MAX_VALUES = 8
+MAX_LISTED_VALUES = 8
 """Values of a column that its line lists."""
 
 
@@ -54,7 +54,7 @@ def show_dataset(
     with hub.db.reading() as c:
         found = datasets.show(c, viewer.id, dataset)
         subject, thing = read_subject(c, viewer.id), read_object(c, dataset)
-        mine = budgets.left_for(c, dataset, viewer.id)
+        mine = budgets.read_left_for(c, dataset, viewer.id)
         released = releases.list_of(c, viewer.id, dataset, PageOf(number=page, size=10))
         owner = accounts.find_user(c, found.owner).display
         asked = asking.of_user(c, viewer.id, PageOf(size=5), dataset=dataset).items
@@ -70,7 +70,7 @@ def show_dataset(
         asked=asked,
         columns=[describe_column(column) for column in schema],
         may=list_allowed(subject, thing),
-        manages=bool(allowed(subject, Operation(name="manage"), thing)),
+        manages=bool(judge(subject, Operation(name="manage"), thing)),
     )
 
 
@@ -88,7 +88,7 @@ def list_allowed(subject: Subject, thing: Object) -> dict[str, str]:
     """For each operation, an empty text, or why the viewer may not do it."""
     answers = {}
     for name in USES:
-        decision = allowed(subject, Operation(name=name), thing)
+        decision = judge(subject, Operation(name=name), thing)
         answers[name] = "" if decision else decision.why
     return answers
 
@@ -98,9 +98,9 @@ def describe_column(column: Attribute) -> dict[str, str]:
     domain = "not released"
     if isinstance(column, Category):
         values = [column.label(code) for code in range(column.values_size)]
-        domain = ", ".join(values[:MAX_VALUES])
-        if len(values) > MAX_VALUES:
-            domain += f" and {len(values) - MAX_VALUES:,} more"
+        domain = ", ".join(values[:MAX_LISTED_VALUES])
+        if len(values) > MAX_LISTED_VALUES:
+            domain += f" and {len(values) - MAX_LISTED_VALUES:,} more"
     elif isinstance(column, Quantity):
         last = column.edges[-1]
         if column.whole:

@@ -15,7 +15,7 @@ from understudy.hub.encrypted import collecting
 from understudy.hub.encrypted.collecting import Collection, Delivery
 from understudy.hub.errors import NotFound
 from understudy.hub.names import ENCRYPTED, MANAGE
-from understudy.hub.policy import Operation, allowed
+from understudy.hub.policy import Operation, judge
 from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_on_page
@@ -59,7 +59,7 @@ def set_plan(
         with hub.db.transaction() as c:
             collecting.set_plan(c, viewer.id, dataset, document, certificates, service)
     except InputError as error:
-        values = {"problem": str(error), "typed": form.typed()}
+        values = {"problem": str(error), "typed": form.list_typed()}
         return _page(request, hub, viewer, dataset, status_on_page(error), **values)
     return go_to(f"/datasets/{dataset}/uploads", said="changed")
 
@@ -95,7 +95,7 @@ def _page(
         dataset=found,
         agreed=agreed,
         owners=list_owners(agreed, delivered),
-        manages=bool(allowed(subject, Operation(name=MANAGE), thing)),
+        manages=bool(judge(subject, Operation(name=MANAGE), thing)),
         address=hub.address,
         **values,
     )

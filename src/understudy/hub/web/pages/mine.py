@@ -59,9 +59,9 @@ def _mine_page(
     request: Request, hub: TheHub, viewer: Viewer, page: PageOf, **values: Any
 ) -> Response:
     with hub.db.reading() as c:
-        owned = datasets.owned(c, viewer.id)
+        owned = datasets.list_owned(c, viewer.id)
         waiting = list_lines(c, asking.for_owner(c, viewer.id, "waiting", page))
-        mine = agents.listed(c, viewer.id)
+        mine = agents.list_agents(c, viewer.id)
     shown: dict[str, Any] = {"owned": owned, "page": waiting, "labels": LABELS, "agents": mine}
     return render(request, "mine.html", title="My data", **shown, **{"secret": "", **values})
 
@@ -80,7 +80,9 @@ def register(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> R
         with hub.db.transaction() as c:
             made = datasets.register(c, viewer.id, spec)
     except UnderstudyError as error:
-        return _new_page(request, hub, viewer, form.typed(), status_of(error), problem=str(error))
+        return _new_page(
+            request, hub, viewer, form.list_typed(), status_of(error), problem=str(error)
+        )
     return go_to(f"/mine/{made.id}", said="registered")
 
 
@@ -199,7 +201,7 @@ def read_dataset_form(form: Form, before: Dataset | None) -> DatasetSpec:
         user_epsilon=form.optional_number("user_epsilon", "Epsilon per user"),
         user_delta=form.optional_number("user_delta", "Delta per user"),
         mode=mode,
-        listed=form.checked("listed"),
+        listed=form.is_checked("listed"),
         neighbours=neighbours,
         unit=unit,
         agent=agent,
@@ -220,7 +222,7 @@ def read_role_form(c: Transaction, form: Form) -> RoleSpec:
     """A role as its form describes it."""
     rules = []
     for operation in USES:
-        if not form.checked(f"may_{operation}"):
+        if not form.is_checked(f"may_{operation}"):
             continue
         limit = form.optional_number(f"limit_{operation}", "The largest epsilon")
         foreign = form.text(f"algorithms_{operation}", "Methods", required=False, most=2000)
@@ -231,7 +233,7 @@ def read_role_form(c: Transaction, form: Form) -> RoleSpec:
                 max_epsilon=limit,
                 max_delta=form.number(f"delta_{operation}", "The largest delta", 0.0),
                 algorithms=names,
-                standing=form.checked(f"standing_{operation}"),
+                standing=form.is_checked(f"standing_{operation}"),
             )
         )
     if not rules:
@@ -266,7 +268,7 @@ def _new_page(
     **values: Any,
 ) -> Response:
     with hub.db.reading() as c:
-        mine = [(agent.id, agent.name) for agent in agents.listed(c, viewer.id)]
+        mine = [(agent.id, agent.name) for agent in agents.list_agents(c, viewer.id)]
     return render(
         request,
         "dataset_new.html",
@@ -298,7 +300,7 @@ def _page(
         people |= {job.user for job in done.items}
         names = lists.user_names(c, people)
         logins = lists.sign_in_names(c, people)
-        mine = [(agent.id, agent.name) for agent in agents.listed(c, viewer.id)]
+        mine = [(agent.id, agent.name) for agent in agents.list_agents(c, viewer.id)]
         holders = lists.holders_of(c, viewer.id, dataset)
         uploads = _count_uploads(c, viewer, found)
     return render(

@@ -15,7 +15,7 @@ from understudy.errors import UnderstudyError
 from understudy.hub import releases
 from understudy.hub.access import read_object, read_subject
 from understudy.hub.errors import NotFound
-from understudy.hub.policy import Operation, allowed
+from understudy.hub.policy import Operation, judge
 from understudy.hub.records import Release, ReleaseFile, read_dataset
 from understudy.hub.web.answers import Shown, show_answers, show_stored
 from understudy.hub.web.documents import Id
@@ -57,7 +57,7 @@ def show_release(
         dataset = read_dataset(c, found.dataset)
         subject = read_subject(c, viewer.id)
         thing = read_object(c, found.dataset, found.user)
-    may = {name: allowed(subject, Operation(name=name), thing) for name in ("download", "query")}
+    may = {name: judge(subject, Operation(name=name), thing) for name in ("download", "query")}
     names = {file.name for file in found.files}
     answerable = found.operation == "synthesise" and MODEL in names
     shown: list[Shown] = []

@@ -31,7 +31,7 @@ router = APIRouter()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class RequestLine:
     """A request in a list."""
 
     request: Asked
@@ -85,13 +85,13 @@ def decide(
     return go_to(f"/requests/{request_id}", said=said)
 
 
-def list_lines(c: Transaction, found: Page[Asked]) -> Page[Line]:
+def list_lines(c: Transaction, found: Page[Asked]) -> Page[RequestLine]:
     """Requests with the names that a list shows."""
     names = lists.dataset_names(c, {one.dataset for one in found.items})
     people = lists.user_names(c, {one.user for one in found.items})
     states = lists.job_states(c, [one.id for one in found.items])
     items = tuple(
-        Line(
+        RequestLine(
             request=one,
             dataset_name=names[one.dataset],
             state=states.get(one.id, one.state),
@@ -111,7 +111,7 @@ def _page(
         job = read_job_of(c, request_id)
         release = lists.release_of_job(c, job.id) if job is not None else None
         who = accounts.find_user(c, asked.user)
-        left_for = budgets.left_for(c, asked.dataset, asked.user)
+        left_for = budgets.read_left_for(c, asked.dataset, asked.user)
         roles = [(role.id, role.name) for role in read_object(c, asked.dataset).roles]
         computer = ""
         if job is not None and job.worker is not None:

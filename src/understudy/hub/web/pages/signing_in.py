@@ -91,7 +91,7 @@ def use_link(request: Request, hub: TheHub, secret: str, form: SentForm) -> Resp
             status_of(error),
             title="Set a password",
             user=user,
-            typed=form.typed(),
+            typed=form.list_typed(),
             problem=str(error),
         )
     return start(hub, user, "/")

@@ -37,7 +37,7 @@ LINKED = ("request", "job", "object")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class TrailLine:
     """An entry as people read it."""
 
     number: int
@@ -91,10 +91,10 @@ def visible_objects(c: Transaction, viewer: User) -> list[str] | None:
     """What somebody may read entries about; ``None``: everything."""
     if viewer.administrator:
         return None
-    return [one.id for one in datasets.owned(c, viewer.id)]
+    return [one.id for one in datasets.list_owned(c, viewer.id)]
 
 
-def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> Page[Line]:
+def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> Page[TrailLine]:
     """A page of entries, with names instead of ids."""
     query = sa.select(entries).order_by(entries.c.number.desc())
     if objects is not None:
@@ -113,7 +113,7 @@ def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> Pag
     names = lists.dataset_names(c, about) | lists.survey_names(c, about)
     names |= {f"user:{user}": name for user, name in accounts.items()}
     items = tuple(
-        Line(
+        TrailLine(
             number=row["number"],
             at=dt.datetime.fromisoformat(row["at"]),
             who=people[row["actor"]],

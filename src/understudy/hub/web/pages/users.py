@@ -41,12 +41,12 @@ def add_user(request: Request, hub: TheHub, viewer: Administrator, form: SentFor
                 actor=viewer.id,
                 name=name,
                 display=display,
-                administrator=form.checked("administrator"),
+                administrator=form.is_checked("administrator"),
             )
             secret = credentials.make_link(c, actor=viewer.id, user=made.id)
     except UnderstudyError as error:
         return _page(
-            request, hub, viewer, 1, status_of(error), typed=form.typed(), problem=str(error)
+            request, hub, viewer, 1, status_of(error), typed=form.list_typed(), problem=str(error)
         )
     return _page(request, hub, viewer, 1, link=secret, link_for=made.name)
 
