@@ -3,12 +3,13 @@ test fail.
 
     python tools/mutants.py --sample 200
 
-The files, and why each is there, stand in ``tools/mutants.toml``; changes that no test can see, and
-survivors that are left, with their reasons, in ``tools/explained_mutants.toml``. For each mutant
-only tests that execute its lines are run (:mod:`reach`), those of the module's own test file first,
-then the fastest, until one fails. Recording takes long where the machine is busy: with
-``--unrecorded``, the test files are taken that import the module (:mod:`tests_of`), which finds
-fewer faults, and no more than recording would.
+The files, and what each does, stand in ``tools/mutants.toml`` in two groups: those that privacy
+rests on, and those that decide only how good a result is. Changes that no test can see, and
+survivors that are left, stand in ``tools/explained_mutants.toml`` with their reasons. For each
+mutant only tests that execute its lines are run (:mod:`reach`), those of the module's own test file
+first, then the fastest, until one fails. Recording takes long where the machine is busy: with
+``--unrecorded``, the test files are taken that are likely to see it (:mod:`likely_tests`), which
+finds fewer faults, and no more than recording would.
 
 Libraries are imported once; every mutant is a fork of that process with a copy of the package of
 its own, in which the one file is changed. The checkout is never touched. A result is one line of a
@@ -62,6 +63,8 @@ LEAST_LIMIT = 30.0
 
 MEMORY = 8 << 30
 
+GROUPS = ("privacy", "quality")
+
 
 # ---- the project
 
@@ -71,8 +74,8 @@ class Project:
     """What is mutated, and by which tests it is judged."""
 
     root: Path
-    files: Mapping[str, str]
-    """Below ``src``, with the reason why privacy rests on each."""
+    groups: Mapping[str, Mapping[str, str]]
+    """Files below ``src``, with what each does: those of ``privacy`` and of ``quality``."""
     only: Mapping[str, Sequence[str]]
     """The functions of a file that are meant, where not all of them are."""
     tests: Sequence[str]
@@ -93,7 +96,7 @@ class Project:
         explained = tomllib.loads(beside.read_text()) if beside.is_file() else {}
         return cls(
             root=path.resolve().parents[1],
-            files=content["files"],
+            groups={group: content[group] for group in GROUPS},
             only=content.get("only", {}),
             tests=content["tests"],
             compiled=content.get("compiled", {}),
@@ -101,6 +104,11 @@ class Project:
             equivalent=explained.get("equivalent", []),
             survivors=explained.get("survivor", []),
         )
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files of all groups."""
+        return {file: reason for files in self.groups.values() for file, reason in files.items()}
 
     def read(self, file: str) -> bytes:
         """The source of a file."""
@@ -538,16 +546,29 @@ def write_page(
         "",
         f"{drawn.capitalize()}: **{caught.total()} of {decided.total()} decided mutants caught "
         f"({_percent(caught.total(), decided.total())})**; {equivalent.total()} more change "
-        "nothing "
-        f"that a test could see.",
+        "nothing that a test could see.",
         "",
-        "| file | caught | decided | score | equivalent | why it is here |",
-        "|---|---:|---:|---:|---:|---|",
+        "| group | caught | decided | score | equivalent |",
+        "|---|---:|---:|---:|---:|",
     ]
-    for file, reason in project.files.items():
-        score = _percent(caught[file], decided[file])
-        row = (f"`{file}`", caught[file], decided[file], score, equivalent[file], reason)
+    for group, files in project.groups.items():
+        totals = [sum(found[file] for file in files) for found in (caught, decided, equivalent)]
+        row = (group, *totals[:2], _percent(*totals[:2]), totals[2])
         lines.append(f"| {' | '.join(map(str, row))} |")
+    lines += [
+        "",
+        "Files of which a mutant was judged:",
+        "",
+        "| file | group | caught | decided | score | equivalent | what it does |",
+        "|---|---|---:|---:|---:|---:|---|",
+    ]
+    for group, files in project.groups.items():
+        for file, reason in files.items():
+            if decided[file] or equivalent[file]:
+                score = _percent(caught[file], decided[file])
+                row = (f"`{file}`", group, caught[file], decided[file], score)
+                row = (*row, equivalent[file], reason)
+                lines.append(f"| {' | '.join(map(str, row))} |")
     lines += ["", "### Survivors", ""]
     for mutant in survivors:
         reason = explain(mutant, project.survivors) or "not explained yet"
@@ -582,6 +603,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="which sample")
     parser.add_argument("--decided", action="store_true", help="only those that have a result")
     parser.add_argument("--files", default="*", help="a pattern: mutants of these files alone")
+    parser.add_argument("--group", choices=GROUPS, help="mutants of this group alone")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--results", type=Path, help="default: .mutants/results.jsonl")
     parser.add_argument("--survivors", action="store_true", help="run survivors again")
@@ -597,7 +619,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     project = Project.load(asked.project)
     state = project.root / ".mutants"
     path = asked.results or state / "results.jsonl"
-    everything = [m for m in project.find_mutants() if fnmatch.fnmatch(m.file, asked.files)]
+    asked_files = project.groups[asked.group] if asked.group else project.files
+    everything = [
+        mutant
+        for mutant in project.find_mutants()
+        if mutant.file in asked_files and fnmatch.fnmatch(mutant.file, asked.files)
+    ]
     mutants = draw_sample(everything, asked.sample, asked.seed)
     for entry in (*project.equivalent, *project.survivors):
         if entry["file"] in {m.file for m in everything} and not any(

@@ -192,7 +192,9 @@ def project(tmp_path: Path) -> Path:
         "src/purse/__init__.py": "",
         "src/purse/pay.py": PURSE,
         "tests/test_pay.py": PURSE_TESTS,
-        "tools/mutants.toml": 'tests = ["tests"]\n[files]\n"purse/pay.py" = "the purse"\n',
+        "tools/mutants.toml": (
+            'tests = ["tests"]\n[privacy]\n"purse/pay.py" = "the purse"\n[quality]\n'
+        ),
         "docs/mutants.md": "# Mutants\n\nWords.\n",
         "pyproject.toml": "[tool.pytest.ini_options]\n",
     }.items():
@@ -242,6 +244,7 @@ def test_a_project_from_its_files_to_its_page(project: Path) -> None:
     page = (project / "docs/mutants.md").read_text()
     assert page.startswith("# Mutants\n\nWords.\n")
     assert "4 of 8 decided mutants caught (50.0 %)" in page
+    assert "| privacy | 4 | 8 | 50.0 % | 0 |\n| quality | 0 | 0 | - | 0 |" in page
     assert "`price > left` to `price >= left`: not explained yet" in page
 
     # A run that was stopped goes on: what is decided stays so, the line cut off is decided again.
