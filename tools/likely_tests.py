@@ -24,7 +24,8 @@ _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
     """The test files of a module, of its room, and those that import it.
 
-    Its own come first, then those that share the rarest names with the code around the change.
+    Its own and the limits of its room come first, then those that share the rarest names with the
+    code around the change.
     Transcripts of whole runs come after the first few: they see much, and take their time. Audits
     come last.
     """
@@ -33,6 +34,7 @@ def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
     importing = {str(test.relative_to(root)) for test in tests_of(module)}
     room = f"tests/{path.parts[1]}/"
     own = {f"test_{path.stem}.py", f"test_{path.parent.name}.py"}
+    limits = f"{room}test_limits.py"
     weights = weigh_files(root, files, find_names(mutant, root))
 
     def rank(file: str) -> float:
@@ -41,7 +43,7 @@ def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
 
     nearest = sorted(files, key=rank)
     whole_runs = ("tests/privacy/", room) if path.parts[1] in WHOLE_RUNS else room
-    ordered = [file for file in nearest if Path(file).name in own] + nearest[:4]
+    ordered = [file for file in nearest if Path(file).name in own or file == limits] + nearest[:4]
     ordered += [f for f in nearest if f.endswith("_transcripts.py") and f.startswith(whole_runs)]
     ordered += [file for file in nearest if file in importing or file.startswith(room)]
     return list(dict.fromkeys(ordered))

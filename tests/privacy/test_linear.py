@@ -81,6 +81,24 @@ def test_many_columns_have_a_bound_that_is_not_below_the_distances() -> None:
         l1, l2_squared = matrix.distances("replace")
         assert l1 >= np.abs(apart).sum(axis=0).max()
         assert l2_squared >= (apart**2).sum(axis=0).max()
+        longest = np.abs(dense).sum(axis=0).max(), (dense**2).sum(axis=0).max()
+        factor = 4 if dense.min() < 0 else 2
+        assert (l1, l2_squared) == (2 * longest[0], factor * longest[1])
+
+
+def test_few_distinct_columns_are_compared_however_many_cells_there_are() -> None:
+    """Up to 512 queries, and as many numbers as fit into memory."""
+    for queries, cells, compared in [
+        (512, 8, True),
+        (513, 8, False),
+        (512, 1 << 13, True),
+        (512, (1 << 13) + 1, False),
+    ]:
+        matrix = QueryMatrix.counting(np.zeros(cells, dtype=np.int64), queries)
+        assert (matrix._distinct_columns() is not None) == compared
+    for queries, compared in [(128, True), (129, False)]:  # 128^2 columns of 128 are 2^21 numbers
+        matrix = QueryMatrix.counting(np.arange(queries), queries)
+        assert (matrix._distinct_columns() is not None) == compared
 
 
 def test_a_count_moves_by_one_under_both_relations() -> None:
