@@ -34,7 +34,6 @@ def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
     importing = {str(test.relative_to(root)) for test in tests_of(module)}
     room = f"tests/{path.parts[1]}/"
     own = {f"test_{path.stem}.py", f"test_{path.parent.name}.py"}
-    limits = f"{room}test_limits.py"
     weights = weigh_files(root, files, find_names(mutant, root))
 
     def rank(file: str) -> float:
@@ -43,7 +42,9 @@ def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
 
     nearest = sorted(files, key=rank)
     whole_runs = ("tests/privacy/", room) if path.parts[1] in WHOLE_RUNS else room
-    ordered = [file for file in nearest if Path(file).name in own or file == limits] + nearest[:4]
+    ordered = [file for file in nearest if Path(file).name in own]
+    ordered += [f for f in nearest if f.endswith("_limits.py") and f.startswith(room)]
+    ordered += nearest[:4]
     ordered += [f for f in nearest if f.endswith("_transcripts.py") and f.startswith(whole_runs)]
     ordered += [file for file in nearest if file in importing or file.startswith(room)]
     return list(dict.fromkeys(ordered))
