@@ -103,7 +103,9 @@ class LiveJudge:
         settings.load_profile("live")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Fork for each mutant."""
+        """Fork for each mutant; a file that cannot be collected would judge none of them."""
+        if session.testsfailed:
+            raise session.Failed(f"{session.testsfailed} test files could not be collected")
         by_file: dict[str, list[pytest.Item]] = {}
         for item in session.items:
             by_file.setdefault(item.nodeid.partition("::")[0], []).append(item)
@@ -209,5 +211,8 @@ def judge_live(
     files = list(dict.fromkeys(file for _, _, files in prepared for file in files))
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     if prepared:
-        pytest.main([*options, "-m", "not slow and not thorough", *files], plugins=[judge])
+        chosen = [*options, "-m", "not slow and not thorough", *files]
+        status = pytest.main(chosen, plugins=[judge])
+        if status != pytest.ExitCode.OK:
+            raise RuntimeError(f"tests could not judge: pytest ended with {status!r}")
     return left

@@ -325,6 +325,17 @@ def test_mutants_are_put_into_functions_that_are_loaded(project: Path) -> None:
     }, done.stdout + done.stderr
 
 
+def test_a_test_file_that_cannot_be_read_is_no_judge(project: Path) -> None:
+    (project / "tests/test_pay.py").write_text("import nothing_of_the_kind\n")
+    script = LIVE.format(paths=[str(TOOLS), str(project / "src")])
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode
+    assert "tests could not judge" in done.stderr
+    assert "survived" not in done.stdout
+
+
 def test_unrecorded_mutants_of_constants_are_really_put_in(project: Path) -> None:
     """Functions are judged where they are loaded; what is computed at import in a copy, which must
     be read.
