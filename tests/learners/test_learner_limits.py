@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,16 @@ import pytest
 
 from limits import above, assert_limits, below
 from understudy import Schema
-from understudy.learners import CategoricalNB
+from understudy.learners import (
+    PCA,
+    CategoricalNB,
+    GaussianNB,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+)
 from understudy.learners.asking import class_labels, target_feature
-from understudy.learners.estimator import Learner
 from understudy.learners.naive_bayes import check_categories
 from understudy.learners.training import DiscoveryTerms
 from understudy.learners.values import (
@@ -31,10 +37,6 @@ def attribute(**facts: Any) -> Any:
 
 def classes(number: int) -> None:
     class_labels(attribute(kind="categorical", values=[f"v{place}" for place in range(number)]))
-
-
-def features(number: int) -> None:
-    Learner._check_design(SimpleNamespace(), [0] * number)  # type: ignore[arg-type]
 
 
 LIMITS = {
@@ -55,7 +57,6 @@ LIMITS = {
         [1],
         [0],
     ),
-    "features": (features, [1, 1999], [2000]),
     "categories": (
         lambda sizes: check_categories(sizes, 2),
         [1, 10_000, [1, 10_000]],
@@ -65,6 +66,26 @@ LIMITS = {
         lambda alpha: CategoricalNB(categories=2, alpha=alpha)._check_parameters(),
         [0, below(1e9)],
         [-1e-9, 1e9, math.nan, "1"],
+    ),
+    "clusters": (
+        lambda number: KMeans(n_clusters=number)._check_parameters(),
+        [1, 10_000, np.int64(3)],
+        [0, 10_001, 1.0, True],
+    ),
+    "rounds": (
+        lambda number: KMeans(n_clusters=2, max_iter=number)._check_parameters(),
+        [None, 1, 1000],
+        [0, 1001, 1.0, True],
+    ),
+    "components": (
+        lambda number: PCA(n_components=number)._check_parameters(),
+        [None, 1, np.int64(3)],
+        [0, 1.0, True],
+    ),
+    "components of three features": (
+        lambda number: PCA(n_components=number)._check_design([0] * 3),
+        [None, 3],
+        [4],
     ),
     "share of discovery": (
         lambda share: DiscoveryTerms(share=share),
@@ -94,3 +115,33 @@ def test_classes_are_put_in_order() -> None:
     assert check_classes(["b", "a"]).tolist() == ["a", "b"]
     assert class_labels(attribute(kind="boolean")) == (False, True)
     assert class_labels(attribute(kind="integer", min=3, max=5, bins=3)) == (3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        GaussianNB(),
+        LinearRegression(),
+        Ridge(),
+        PCA(n_components=1),
+        KMeans(n_clusters=2),
+        LogisticRegression(solver="moments"),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_as_many_features_are_taken_as_are_summed(learner: Any) -> None:
+    assert_limits(learner._check_design, [[0], [0] * 1999], [[0] * 2000])
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression(), CategoricalNB(categories=2)])
+def test_what_sums_no_features_takes_more(learner: Any) -> None:
+    learner._check_design([0] * 2000)
+
+
+def test_no_more_sums_are_asked_for_than_a_curator_gives() -> None:
+    clusters = (1 << 22) // 1024
+    assert_limits(
+        lambda number: KMeans(n_clusters=number)._check_design([0] * 1024),  # type: ignore[arg-type]
+        [clusters],
+        [clusters + 1],
+    )
