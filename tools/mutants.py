@@ -36,7 +36,7 @@ import time
 import tomllib
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,9 @@ LEAST_LIMIT = 30.0
 """Seconds of CPU, or ten times its usual time, that a test may take before the mutant is caught."""
 
 MEMORY = 8 << 30
+"""Bytes of data that tests may hold. The limit of address space would be another: commands guard
+themselves against that one by a process of their own, which would take the tests along.
+"""
 
 GROUPS = ("privacy", "quality")
 
@@ -238,6 +241,8 @@ class _Chosen:
     seconds: Mapping[str, float]
     running: Path
     least_limit: float
+    failing: Collection[str] = ()
+    """Tests that fail without a mutant."""
     failed: str = ""
     ran: int = 0
     enough: bool = False
@@ -263,7 +268,7 @@ class _Chosen:
             name = item.nodeid
             if name not in place:
                 name = name.partition("::")[0]
-            if name in place:
+            if name in place and item.nodeid not in self.failing:
                 chosen[item] = place[name]
         items[:] = sorted(chosen, key=chosen.__getitem__)
 
@@ -288,7 +293,11 @@ class _Chosen:
 
 
 def run_tests(
-    project: Project, folder: Path, tests: Mapping[str, float], least_limit: float
+    project: Project,
+    folder: Path,
+    tests: Mapping[str, float],
+    least_limit: float,
+    failing: Collection[str] = (),
 ) -> None:
     """In a process of its own: run tests against the package in a folder and leave a verdict
     there.
@@ -304,7 +313,7 @@ def run_tests(
     os.environ.pop("NUMBA_CACHE_DIR", None)
     if "numba" in sys.modules:
         sys.modules["numba.core.config"].reload_config()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(folder / "src"), str(project.root / "tests")]
     sys.path = [place for place in sys.path if Path(place or ".").resolve() != HERE]
@@ -312,7 +321,7 @@ def run_tests(
     with (folder / "output").open("w") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
-    chosen = _Chosen(tests, folder / "running", least_limit)
+    chosen = _Chosen(tests, folder / "running", least_limit, failing)
     files = sorted({test.partition("::")[0] for test in tests})
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--tb=short"]
     temporary = folder / "temporary"
@@ -341,23 +350,45 @@ class _Worker:
         # With the bytecode and the compiled code beside it, which hold for the files not changed.
         shutil.copytree(self.project.root / "src", self.folder / "src")
 
-    def start(self, mutant: Mutant, tests: Mapping[str, float]) -> int:
+    def start(
+        self, mutant: Mutant, tests: Mapping[str, float], failing: Collection[str] = ()
+    ) -> int:
         """Change the file and run the tests; returns the process."""
         self.mutant, self.started = mutant, time.time()
-        for name in ("verdict", "running"):
-            (self.folder / name).unlink(missing_ok=True)
         path = self.folder / "src" / mutant.file
         source = path.read_bytes()
         self.kept[mutant.file] = source, path.stat()
         path.write_bytes(mutant.apply(source))
         os.utime(path, (1, random.randrange(10**9)))  # no stale bytecode is taken for it
         self.put_aside_compiled(path)
+        return self.run(tests, failing)
+
+    def run(self, tests: Mapping[str, float], failing: Collection[str] = ()) -> int:
+        """Run tests against the copy as it is; returns the process."""
+        for name in ("verdict", "running"):
+            (self.folder / name).unlink(missing_ok=True)
         process = os.fork()
         if not process:
             with contextlib.suppress(BaseException):
-                run_tests(self.project, self.folder, tests, self.least_limit)
+                run_tests(self.project, self.folder, tests, self.least_limit, failing)
             os._exit(0)
         return process
+
+    def find_failing(self, tests: Iterable[str]) -> set[str]:
+        """Those of some tests that fail, or never end, without a mutant."""
+        failing: set[str] = set()
+        while left := {test: 0.0 for test in tests if test not in failing}:
+            os.waitpid(self.run(left), 0)
+            verdict = self.folder / "verdict"
+            if verdict.is_file():
+                failed = json.loads(verdict.read_text())["by"]
+            else:
+                failed = (self.folder / "running").read_text()
+            if not failed:
+                break
+            print(f"fails by itself: {failed}", flush=True)
+            failing.add(failed)
+        return failing
 
     def finish(self, process: int) -> dict[str, Any]:
         """Put the file back and tell what came of it."""
@@ -443,36 +474,46 @@ def run_mutants(
                 f"{result['outcome']:9}{result['seconds']:6.1f} s  {result['mutant']}", flush=True
             )
 
+        def choose(mutant: Mutant) -> dict[str, float]:
+            """The tests of a mutant, or their files, in their order, with the seconds of each."""
+            if reach is None:
+                return dict.fromkeys(choose_files(mutant, project.root, files), 0.0)
+            return {test: reach.seconds[test] for test in choose_tests(mutant, reach, sources)}
+
+        files = project.find_test_files()
         if reach is None:
-            tests = project.find_test_files()
-            jobs = [
-                (m, project.read(m.file), choose_files(m, project.root, tests)) for m in mutants
-            ]
+            jobs = [(m, project.read(m.file), list(choose(m))) for m in mutants]
             mutants = run_live(project, jobs, write, least_limit)
-        waiting = list(mutants)[::-1]
         folders = [Path(folder, str(number)) for number in range(processes)]
         idle = [_Worker(project, each, least_limit) for each in folders]
-        try:
+
+        def decide(mutants: Iterable[Mutant], failing: Collection[str]) -> dict[Mutant, str]:
+            """Decide mutants; returns which test caught each."""
+            waiting, caught = list(mutants)[::-1], {}
             while waiting or running:
                 while waiting and idle:
                     mutant = waiting.pop()
-                    if reach is None:
-                        chosen = choose_files(mutant, project.root, project.find_test_files())
-                        seconds = dict.fromkeys(chosen, 0.0)
-                    else:
-                        tests = choose_tests(mutant, reach, sources)
-                        seconds = {test: reach.seconds[test] for test in tests}
+                    seconds = choose(mutant)
                     if seconds:
                         worker = idle.pop()
-                        running[worker.start(mutant, seconds)] = worker
+                        running[worker.start(mutant, seconds, failing)] = worker
                     else:
                         unseen = {"mutant": mutant.identity, "digest": mutant.digest, "seconds": 0}
                         write({**unseen, "outcome": "survived", "by": "", "how": "no test"})
                 if running:
                     process, _ = os.wait()
                     worker = running.pop(process)
-                    write(worker.finish(process))
+                    assert worker.mutant is not None
+                    mutant, result = worker.mutant, worker.finish(process)
+                    caught[mutant] = result["by"]
+                    write(result)
                     idle.append(worker)
+            return caught
+
+        try:
+            caught = decide(mutants, ())
+            failing = idle[0].find_failing({by for by in caught.values() if by})
+            decide([mutant for mutant, by in caught.items() if by in failing], failing)
         finally:
             for process in running:
                 os.killpg(process, signal.SIGKILL)

@@ -300,7 +300,9 @@ for mutant in judge_live(jobs, write, enough=10.0, limit=5.0):
 
 
 def test_mutants_are_put_into_functions_that_are_loaded(project: Path) -> None:
-    """Those of constants are left; a test that fails by itself catches nothing."""
+    """Those of constants are left; a test that fails by itself catches nothing: what it has caught
+    is decided by the others.
+    """
     with (project / "tests/test_pay.py").open("a") as tests:
         tests.write("\nfrom purse.pay import unwatched\n")
         tests.write("\ndef test_wrong():\n    assert unwatched(1) == 3\n")
@@ -313,14 +315,14 @@ def test_mutants_are_put_into_functions_that_are_loaded(project: Path) -> None:
     tests = "tests/test_pay.py::"
     assert outcomes == {
         "LIMIT constant: 10 -> 11 #0": "left",
-        "pay comparison: price > left -> price >= left #0": f"void {tests}test_wrong",
+        "pay comparison: price > left -> price >= left #0": "survived ",
         "pay remove: raise ValueError(...) -> pass #0": f"caught {tests}test_refuses",
         "pay return: return min(left - price, LIMIT) -> return None #0": f"caught {tests}test_pays",
         "pay opposite: min(left - price, LIMIT) -> max(left - price, LIMIT) #0": (
             f"caught {tests}test_pays"
         ),
         "pay arithmetic: left - price -> left + price #0": f"caught {tests}test_pays",
-        "unwatched arithmetic: left + 1 -> left - 1 #0": f"void {tests}test_wrong",
+        "unwatched arithmetic: left + 1 -> left - 1 #0": "survived ",
         "unwatched constant: 1 -> 2 #0": "survived ",
     }, done.stdout + done.stderr
 
@@ -347,6 +349,15 @@ def test_unrecorded_mutants_of_constants_are_really_put_in(project: Path) -> Non
     assert found["purse/pay.py LIMIT constant: 10 -> 11 #0"] == "caught"
     assert found["purse/pay.py pay arithmetic: left - price -> left + price #0"] == "caught"
     assert found["purse/pay.py unwatched constant: 1 -> 2 #0"] == "survived"
+
+
+def test_a_test_that_fails_by_itself_catches_no_constant(project: Path) -> None:
+    with (project / "tests/test_pay.py").open("a") as tests:
+        tests.write("\ndef test_wrong():\n    assert pay(50, 3) == 9\n")
+    assert "fails by itself: tests/test_pay.py::test_wrong" in run(project, "--unrecorded")
+    found = mutants.load_results(project / ".mutants/results.jsonl")
+    (limit,) = [each for (name, _), each in found.items() if " LIMIT constant" in name]
+    assert (limit["outcome"], limit["how"]) == ("survived", "3 tests")
 
 
 def test_a_mutant_that_never_ends_is_caught(project: Path) -> None:
