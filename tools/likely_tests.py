@@ -15,6 +15,12 @@ from tests_of import tests_of
 WHOLE_RUNS = ("counting", "data", "privacy", "release", "synthesizers")
 """Rooms that transcripts of releases go through, and those of the room ``privacy``."""
 
+QUICK = (
+    "tests/release/test_release_transcripts.py",
+    "tests/privacy/test_domain_transcripts.py",
+)
+"""Transcripts that take a second or two."""
+
 NEAR = 3
 """Lines around a change whose names count as often as this."""
 
@@ -24,9 +30,9 @@ _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
     """The test files of a module, of its room, and those that import it.
 
-    Its own and the limits of its room come first, and transcripts of releases, which are quick;
-    then those that share the rarest names with the code around the change. Other transcripts come
-    after the first few: they see much, and take their time. Audits come last.
+    Its own and the limits of its room come first, and quick transcripts; then those that share the
+    rarest names with the code around the change. Other transcripts come after the first few: they
+    see much, and take their time. Audits come last.
     """
     path = Path(mutant.file)
     module = ".".join(path.with_suffix("").parts)
@@ -41,12 +47,12 @@ def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
 
     nearest = sorted(files, key=rank)
     transcripts = [file for file in nearest if file.endswith("_transcripts.py")]
-    releases = [file for file in transcripts if "/release/" in file]
+    quick = [file for file in transcripts if file in QUICK]
     whole_runs = [file for file in transcripts if file.startswith(room)]
     ordered = [file for file in nearest if Path(file).name in own]
     ordered += [file for file in nearest if file.endswith("_limits.py") and file.startswith(room)]
     if path.parts[1] in WHOLE_RUNS:
-        ordered += releases
+        ordered += quick
         whole_runs += [file for file in transcripts if "/privacy/" in file]
     ordered += nearest[:4] + whole_runs
     ordered += [file for file in nearest if file in importing or file.startswith(room)]

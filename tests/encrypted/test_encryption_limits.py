@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from encrypted_parties import SCHEMA, private_key
+from encrypted_parties import SCHEMA, draw_rows, private_key
 
 from limits import assert_limits
 from understudy import Adaptive, Independent, PrivBayes
@@ -17,8 +17,10 @@ from understudy.encrypted.packing import Packing
 from understudy.encrypted.paillier import PrivateKey, PublicKey, _hex_number
 from understudy.encrypted.plans import Plan, list_tables
 from understudy.encrypted.questions import PairScores
+from understudy.encrypted.uploads import make_upload
 from understudy.encrypted.ways import fit_to_plan, tells_all_pairs
 from understudy.errors import InputError
+from understudy.federation.identity import Identity
 from understudy.federation.messages import digest
 from understudy.privacy.budget import Budget
 from understudy.privacy.domain import Domain
@@ -60,6 +62,20 @@ LIMITS = {
         lambda tables: plan(tables=tables, scores=True),
         [(marginal("a", "b"),)],
         [(marginal("a"),)],
+    ),
+    "rows of an owner": (
+        lambda rows: make_upload(
+            plan(tables=(marginal("a"),), max_rows=5), "o0", draw_rows(rows), Identity.new("o0")
+        ),
+        [0, 5],
+        [6],
+    ),
+    "owner of an upload": (
+        lambda name: make_upload(
+            plan(tables=(marginal("a"),)), name, draw_rows(1), Identity.new("o0")
+        ),
+        ["o1"],
+        ["o2"],
     ),
     "bits of a slot": (
         lambda bits: Packing(modulus=1 << 2048, slot_bits=bits),
