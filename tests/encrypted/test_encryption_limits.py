@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -169,3 +170,13 @@ def test_a_method_needs_tables() -> None:
     sums = Sum(features=[Indicator("a", (0,))], budget=Budget(1.0), shares={"sums": 1.0})
     with pytest.raises(InputError, match="has no tables"):
         fit_to_plan(Independent(epsilon=1.0), plan(tables=(), sums=(sums,)))
+
+
+@pytest.mark.parametrize(
+    ("bits", "width", "plain"), [(2048, 512, 256), (2050, 513, 257), (2052, 513, 257)]
+)
+def test_numbers_take_as_many_bytes_as_they_need(bits: int, width: int, plain: int) -> None:
+    """Of a ciphertext twice the bits of the modulus, rounded up to whole bytes."""
+    key = SimpleNamespace(bits=bits)
+    assert PublicKey.width.fget(key) == width  # type: ignore[attr-defined]
+    assert PublicKey.plain_width.fget(key) == plain  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +32,7 @@ from understudy.learners.asking import (
     target_feature,
 )
 from understudy.learners.design import Design
+from understudy.learners.naive_bayes import gaussian_likelihood
 from understudy.learners.training import DiscoveryTerms, learner_name
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import SeededNoise
@@ -142,3 +144,18 @@ def test_clusters_are_predicted_and_components_worked_out() -> None:
     assert list(clusters.predict(frame).columns) == ["cluster"]
     components = learn(PCA(2, epsilon=50.0, noise=SeededNoise(0)), frame, schema)
     assert list(components.predict(frame).columns) == ["component 1", "component 2"]
+
+
+def test_a_likelihood_is_the_density_of_its_class_times_the_prior() -> None:
+    rows = np.array([[0.5, -1.0], [2.0, 0.0]])
+    priors, means = np.array([0.25, 0.75]), np.array([[0.0, 0.0], [1.0, -1.0]])
+    variances = np.array([[1.0, 4.0], [0.25, 1.0]])
+    found = gaussian_likelihood(rows, priors, means, variances)
+    for (row, place), value in np.ndenumerate(found):
+        densities = [
+            NormalDist(mean, variance**0.5).pdf(number)
+            for number, mean, variance in zip(
+                rows[row], means[place], variances[place], strict=True
+            )
+        ]
+        assert value == pytest.approx(math.log(priors[place] * math.prod(densities)))

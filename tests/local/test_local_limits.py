@@ -5,6 +5,7 @@ refused.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from understudy.local.randomisers.base import (
 )
 from understudy.local.randomisers.numeric import check_bounds, check_numbers, check_sums
 from understudy.local.randomisers.thresholds import check_local_epsilon, check_whole
+from understudy.local.randomisers.windows import piecewise_window, square_wave_window
 
 ID = "0123456789abcdef"
 
@@ -203,3 +205,10 @@ def test_a_person_who_says_nothing_allows_epsilon_ten(tmp_path: Any) -> None:
 
 def test_weights_have_nine_digits_of_the_largest_share() -> None:
     assert whole_weights([0.5, 0.25, 0.0]) == (10**9, 5 * 10**8, 0)
+
+
+def test_a_window_has_a_step_at_least() -> None:
+    """At the largest epsilon the formulas give none; half of a step and more is rounded up."""
+    assert piecewise_window(Fraction(30)).width == 1
+    assert square_wave_window(30.0).width == 1
+    assert piecewise_window(Fraction(2)).width == round((1 << 20) / math.e)
