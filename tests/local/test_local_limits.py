@@ -13,6 +13,7 @@ import pytest
 from surveys import SCHEMA, ask, codes_of, small_plan
 
 from limits import above, assert_limits, below
+from understudy import InputError
 from understudy.local.answering import answer_for_all
 from understudy.local.booking import AnswerBook, agree_to_level
 from understudy.local.plans import Plan, whole_weights
@@ -39,6 +40,7 @@ from understudy.local.randomisers.base import (
 from understudy.local.randomisers.numeric import check_bounds, check_numbers, check_sums
 from understudy.local.randomisers.thresholds import check_local_epsilon, check_whole
 from understudy.local.randomisers.windows import piecewise_window, square_wave_window
+from understudy.local.reports import Report
 
 ID = "0123456789abcdef"
 
@@ -212,3 +214,17 @@ def test_a_window_has_a_step_at_least() -> None:
     assert piecewise_window(Fraction(30)).width == 1
     assert square_wave_window(30.0).width == 1
     assert piecewise_window(Fraction(2)).width == round((1 << 20) / math.e)
+
+
+def test_a_survey_that_was_answered_is_refused_before_anything_is_drawn(tmp_path: Any) -> None:
+    plan, book = plan_at(2.0), AnswerBook(tmp_path / "answers.ledger")
+    book.check(plan)
+    assert book.find(plan) is None
+    book.book(plan, Report(plan=plan.id, question=0, level=0, answer=(0,), number=bytes(16)))
+    assert book.left() == 8.0
+    book.check(plan_at(1.0))
+    with pytest.raises(InputError, match="answered"):
+        book.check(plan)
+    with pytest.raises(InputError, match="answered"):
+        book.book(plan, Report(plan=plan.id, question=0, level=0, answer=(0,), number=bytes(16)))
+    assert book.left() == 8.0
