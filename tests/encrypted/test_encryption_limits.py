@@ -7,6 +7,7 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from encrypted_parties import SCHEMA, draw_rows, private_key
 
@@ -18,6 +19,7 @@ from understudy.encrypted.packing import Packing
 from understudy.encrypted.paillier import PrivateKey, PublicKey, _hex_number
 from understudy.encrypted.plans import Plan, list_tables
 from understudy.encrypted.questions import PairScores
+from understudy.encrypted.session import _read
 from understudy.encrypted.uploads import make_upload
 from understudy.encrypted.ways import fit_to_plan, tells_all_pairs
 from understudy.errors import InputError
@@ -180,3 +182,16 @@ def test_numbers_take_as_many_bytes_as_they_need(bits: int, width: int, plain: i
     key = SimpleNamespace(bits=bits)
     assert PublicKey.width.fget(key) == width  # type: ignore[attr-defined]
     assert PublicKey.plain_width.fget(key) == plain  # type: ignore[attr-defined]
+
+
+def test_numbers_that_all_rows_cannot_add_up_to_are_refused() -> None:
+    """48 deviations of the noise of two parties beyond the largest sum, and of a scale of 1."""
+
+    def read(number: int, scale: float) -> Any:
+        packing = SimpleNamespace(unpack=lambda *_: np.array([0, number]))
+        item: Any = SimpleNamespace(name="x", cells=2, largest=1000, packing=packing)
+        return _read(item, scale, None)
+
+    for sign in (1, -1):
+        assert_limits(lambda n, sign=sign: read(sign * n, 0.5), [0, 1096], [1097])
+        assert_limits(lambda n, sign=sign: read(sign * n, 2.0), [1192], [1193])

@@ -24,9 +24,15 @@ KNOWN: dict[str, Any] = {
     "sex": {"kind": "categorical", "values": ["f", "m"]},
     "ward": {"kind": "categorical", "values": ["x", "y", "z"]},
     "score": {"kind": "integer", "min": 0, "max": 999},
+    "rating": {"kind": "integer", "min": 1, "max": 9},
+    "warmth": {"kind": "real", "min": 30, "max": 45, "decimals": 1},
+    "seen": {"kind": "date", "min": "2019-01-01", "max": "2021-12-31"},
+    "smoker": {"kind": "boolean", "missing": True},
     "patient_id": {"kind": "identifier"},
 }
-FORM = Form(KNOWN | {"ward": {"kind": None}, "score": {"kind": None}})
+DAYS = [f"2020-{month:02}-{day:02}" for month in range(1, 13) for day in (1, 8, 15, 22, 28)]
+OPEN = {"kind": None}
+FORM = Form(KNOWN | {"ward": OPEN, "score": OPEN, "rating": OPEN})
 
 
 def table(rows: int) -> Table:
@@ -43,6 +49,10 @@ def table(rows: int) -> Table:
             "sex": column("text", rng.integers(0, 2, persons), "f", "m"),
             "ward": column("text", rng.choice(3, persons, p=[0.7, 0.2, 0.1]), "x", "y", "z"),
             "score": column("integer", rng.integers(0, 40, persons) * 5),
+            "rating": column("integer", rng.choice([1, 2, 3, 9], persons)),
+            "warmth": column("real", rng.integers(360, 401, persons) / 10),
+            "seen": column("text", rng.integers(0, 60, persons), *DAYS),
+            "smoker": column("text", rng.integers(0, 3, persons), "yes", "no", ""),
             "patient_id": column("integer", np.arange(persons)),
         }
     )
