@@ -17,9 +17,10 @@ WHOLE_RUNS = ("counting", "data", "privacy", "release", "synthesizers")
 
 QUICK = (
     "tests/release/test_release_transcripts.py",
+    "tests/privacy/test_price_transcripts.py",
     "tests/privacy/test_domain_transcripts.py",
 )
-"""Transcripts that take a second or two."""
+"""Transcripts that take a few seconds."""
 
 NEAR = 3
 """Lines around a change whose names count as often as this."""
