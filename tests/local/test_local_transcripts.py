@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from limits import assert_limits
-from transcripts import compare, digest, show
+from transcripts import compare, digest, list_defaults, show
 from understudy.local.randomisers import (
     CategoricalRandomiser,
     FiniteRandomiser,
@@ -24,6 +24,7 @@ from understudy.local.randomisers import (
 from understudy.local.randomisers.base import KINDS
 
 PERSONS = 60
+MODULES = ("randomisers", "answering", "booking", "plans")
 
 
 def randomisers() -> list[Randomiser]:
@@ -102,3 +103,7 @@ def test_numbers_of_persons_and_tallies_are_checked(randomiser: Any) -> None:
         [tally],
         [tally[:-1], np.append(tally, 0), tally.astype(np.float64), "x", None],
     )
+
+
+def test_defaults() -> None:
+    compare("defaults-of-local", list_defaults(*(f"understudy.local.{name}" for name in MODULES)))

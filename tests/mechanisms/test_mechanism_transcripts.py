@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transcripts import compare, record, show
+from transcripts import compare, list_defaults, record, show
 from understudy import Ledger
 from understudy.errors import UnderstudyError
 from understudy.mechanisms import (
@@ -152,3 +152,7 @@ def test_the_density_of_noise_adds_up_to_one_and_has_the_variance(mechanism: Any
     chances = mechanism.density(noise) * width
     assert chances.sum() == pytest.approx(1, rel=1e-3)
     assert chances @ noise**2 == pytest.approx(mechanism.variance, rel=1e-2)
+
+
+def test_defaults() -> None:
+    compare("defaults-of-mechanisms", list_defaults("understudy.mechanisms"))

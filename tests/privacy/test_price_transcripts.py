@@ -9,7 +9,7 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
-from transcripts import compare, show
+from transcripts import compare, list_defaults, show
 from understudy import Ledger
 from understudy.data.cells import CellEncoder
 from understudy.data.frames import as_table
@@ -201,3 +201,16 @@ def test_codes_of_cells() -> None:
         lines.append(f"{name}, {attribute.size} codes: {encoder.codes().tolist()}")
         lines.append(f"  unreadable {encoder.unreadable.nonzero()[0].tolist()}")
     compare("codes-of-cells", lines)
+
+
+MODULES = (
+    *("budget", "central", "curator", "discovery", "features", "ledger", "ledger.entries"),
+    *("linear", "mechanisms", "questions", "ranks", "refinement", "renyi", "scores", "sums"),
+    *("vectors", "sum_sensitivity", "exact_noise", "discovery_values", "discovery_budget"),
+)
+
+
+def test_defaults() -> None:
+    modules = [f"understudy.privacy.{name}" for name in MODULES]
+    modules += ["understudy.release.pipeline", "understudy.release.sources"]
+    compare("defaults-of-privacy", list_defaults(*modules))
