@@ -61,6 +61,11 @@ LIMITS = {
         [400],
         [401],
     ),
+    "bounds beside questions": (
+        lambda bounds: check_questions(["mean age"], TERMS, None, bounds),
+        [{"age": (0, 1)}],
+        [[("age", (0, 1))], (0, 1), "age"],
+    ),
     "bounds in a question": (
         lambda bounds: bound(*bounds),
         [(10.0, 20.0), (-5.0, 0.0), (2.0, 3.0), (-9.0, 99.0)],

@@ -32,7 +32,7 @@ from understudy.learners.asking import (
     target_feature,
 )
 from understudy.learners.design import Design
-from understudy.learners.naive_bayes import gaussian_likelihood
+from understudy.learners.naive_bayes import _pull, gaussian_likelihood
 from understudy.learners.training import DiscoveryTerms, learner_name
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import SeededNoise
@@ -159,3 +159,10 @@ def test_a_likelihood_is_the_density_of_its_class_times_the_prior() -> None:
             )
         ]
         assert value == pytest.approx(math.log(priors[place] * math.prod(densities)))
+
+
+def test_values_within_the_noise_become_the_pooled_one() -> None:
+    """And others are drawn towards it, the less the farther away they are."""
+    values, noise = np.array([5.0, 6.0, 7.0, 3.0, 15.0]), np.full(5, 1.0)
+    pulled = _pull(values, np.full(5, 5.0), noise)
+    assert pulled.tolist() == [5.0, 5.0, 6.5, 3.5, pytest.approx(14.9)]

@@ -200,6 +200,7 @@ def test_an_epsilon_above_five_is_taken_where_it_is_named() -> None:
 
 def test_a_person_who_says_nothing_allows_epsilon_ten(tmp_path: Any) -> None:
     assert AnswerBook(tmp_path / "answers.ledger").left() == 10.0
+    assert AnswerBook(tmp_path / "new" / "folders" / "mine.ledger").left() == 10.0
     assert AnswerBook(tmp_path / "mine.ledger", 3.0).left() == 3.0
     with pytest.raises(Exception, match="has its allowance already"):
         AnswerBook(tmp_path / "mine.ledger", 3.0).left()

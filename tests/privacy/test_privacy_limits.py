@@ -185,6 +185,16 @@ LIMITS = {
         [[(1.0, 0.0)], [(1.0, 0.0), (0.0, -1.0)]],
         [[], [(1.0,)], [(above(1.0), 0.0)], [(math.nan, 0.0)], [(1.0, 0.0)] * 3],
     ),
+    "stretch of directions": (
+        lambda lines: Sum(
+            features=[Indicator("code", (code,)) for code in range(60)],
+            budget=Budget(1.0),
+            ball=0.02,
+            directions=lines,
+        ).check(MANY),
+        [np.eye(60)],  # 2^45 steps, squared and added up
+        [np.ones((60, 60))],  # and 60^2 times as many
+    ),
     "bounds": (
         lambda bound: bounded(lower=0.0, upper=bound, step=bound / 8),
         [1e30, 1e-29],
