@@ -36,6 +36,8 @@ LIMITS = {
         [1, 100],
         [0, 101],
     ),
+    "epsilon": (lambda epsilon: Terms(epsilon=epsilon), [1e-12], [0.0, math.nan]),
+    "delta": (lambda delta: Terms(epsilon=1.0, delta=delta), [0.0, 1e-9], [1.0, -1e-9]),
     "discovery": (
         lambda share: Terms(epsilon=1.0, delta=1e-9, discovery=share),
         [None, 1e-9, below(1.0)],

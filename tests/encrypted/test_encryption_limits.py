@@ -27,6 +27,8 @@ from understudy.federation.identity import Identity
 from understudy.federation.messages import digest
 from understudy.privacy.budget import Budget
 from understudy.privacy.domain import Domain
+from understudy.privacy.features import Indicator
+from understudy.privacy.sums import Sum
 
 
 def plan(**changes: Any) -> Plan:
@@ -79,6 +81,19 @@ LIMITS = {
         ),
         ["o1"],
         ["o2"],
+    ),
+    "epsilon": (lambda epsilon: plan(epsilon=epsilon), [1.0], [0.0, math.nan]),
+    "delta": (lambda delta: plan(delta=delta), [0.0, 1e-3], [1.0, -1.0]),
+    "relation": (lambda relation: plan(neighbours=relation), ["replace"], ["", "other"]),
+    "columns of tables": (
+        lambda name: plan(tables=(marginal(name),)),
+        ["a"],
+        ["nobody"],
+    ),
+    "sums": (
+        lambda code: plan(sums=(Sum(features=[Indicator("a", (code,))], budget=Budget(1.0)),)),
+        [0],
+        [2],
     ),
     "bits of a slot": (
         lambda bits: Packing(modulus=1 << 2048, slot_bits=bits),
@@ -166,9 +181,6 @@ def test_a_plan_tells_all_pairs_or_it_does_not() -> None:
 
 
 def test_a_method_needs_tables() -> None:
-    from understudy.privacy.features import Indicator
-    from understudy.privacy.sums import Sum
-
     sums = Sum(features=[Indicator("a", (0,))], budget=Budget(1.0), shares={"sums": 1.0})
     with pytest.raises(InputError, match="has no tables"):
         fit_to_plan(Independent(epsilon=1.0), plan(tables=(), sums=(sums,)))

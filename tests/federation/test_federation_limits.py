@@ -80,6 +80,14 @@ LIMITS = {
         [0],
         [1],
     ),
+    "epsilon": (lambda epsilon: terms(epsilon=epsilon), [1e-12], [0.0, -1.0]),
+    "delta": (lambda delta: terms(delta=delta), [0.0, 0.5], [1.0, -0.1]),
+    "relation": (
+        lambda relation: terms(neighbours=relation),
+        ["add_remove", "replace"],
+        ["", "other"],
+    ),
+    "name of a party": (Identity.new, ["a"], ["", "a" * 101, "a\n"]),
     "price": (price, [0.0, 1e-24, 1e12], [below(1e-24), above(1e12)]),
     "share of an allowance": (
         lambda share: check_share("x", share),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from limits import above, assert_limits, below
-from understudy import Schema
+from understudy import InputError, Schema
 from understudy.learners import (
     PCA,
     CategoricalNB,
@@ -131,6 +131,27 @@ def test_classes_are_put_in_order() -> None:
 )
 def test_as_many_features_are_taken_as_are_summed(learner: Any) -> None:
     assert_limits(learner._check_design, [[0], [0] * 1999], [[0] * 2000])
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "wrong"),
+    [
+        (GaussianNB, {}, []),
+        (CategoricalNB, {"categories": 2}, [("alpha", -1.0)]),
+        (LinearRegression, {}, [("row_norm", 0.0)]),
+        (Ridge, {}, [("row_norm", 0.0), ("alpha", 0.0)]),
+        (PCA, {}, [("row_norm", 0.0), ("n_components", 0)]),
+        (KMeans, {"n_clusters": 2}, [("row_norm", 0.0), ("n_clusters", 0)]),
+        (LogisticRegression, {}, [("C", 0.0), ("row_norm", 0.0), ("solver", "other")]),
+        (LogisticRegression, {"solver": "moments"}, [("row_norm", 0.01)]),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_every_learner_checks_its_parameters(kind: Any, facts: Any, wrong: Any) -> None:
+    kind(**facts).check_parameters()
+    for name, value in [("epsilon", 0.0), ("delta", 1.0), *wrong]:
+        with pytest.raises(InputError):
+            kind(**(facts | {name: value})).check_parameters()
 
 
 @pytest.mark.parametrize("learner", [LogisticRegression(), CategoricalNB(categories=2)])

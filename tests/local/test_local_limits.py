@@ -119,6 +119,34 @@ LIMITS = {
         [1, 64],
         [0, 65],
     ),
+    "epsilon of a randomiser of values": (
+        lambda epsilon: DirectEncoding(size=2, epsilon=epsilon),
+        [1e-6, 30.0],
+        [0.0, 31.0],
+    ),
+    "epsilon of a randomiser of numbers": (
+        lambda epsilon: Duchi(epsilon=epsilon, low=0, high=1),
+        [1e-6, 30.0],
+        [0.0, 31.0],
+    ),
+    "range of numbers": (
+        lambda low: Duchi(epsilon=1.0, low=low, high=1),
+        [0],
+        [1, 2, math.nan],
+    ),
+    "edges within bounds": (Bins, [(-1e100, 1e100)], [(0, 1e101)]),
+    "bounds of bins": (lambda high: equal_width_bins(0, high, 2), [1], [0, -1, 1e101]),
+    "epsilon of a level": (lambda epsilon: plan_at(epsilon, randomised=1.0), [1.0], [0.0]),
+    "epsilon of a column": (
+        lambda epsilon: small_plan().limit_columns({"sex": epsilon}),
+        [1.0],
+        [0.0, -1.0, math.nan],
+    ),
+    "token key": (
+        lambda key: small_plan(token_key=key),
+        ["", "0f" * 32],
+        ["0f", "0F" * 32, "0f" * 33],
+    ),
     "theta": (
         lambda theta: ThresholdHistogram(epsilon=1.0, size=4, theta=theta),
         [0, 0.75, 1],

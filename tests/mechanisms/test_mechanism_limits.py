@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from limits import above, assert_limits, below
+from understudy import InputError, Ledger
 from understudy.mechanisms import (
     Exponential,
     Gaussian,
+    Geometric,
     Laplace,
     NoisyMax,
+    PermuteAndFlip,
     RandomisedResponse,
     SparseVector,
     Staircase,
     TwoCoinResponse,
     Vector,
+    compose,
+    compose_disjoint,
     compose_zcdp,
 )
 from understudy.mechanisms.base import (
@@ -140,3 +146,51 @@ def test_counts_too_far_apart_have_no_exact_probabilities() -> None:
     largest = NoisyMax(epsilon=1.0)
     apart = (1 << 22) - 1 - 2 * (math.ceil(45 * largest.scale) + 2)
     assert_limits(lambda gap: largest.probabilities({"a": 0, "b": gap}), [], [apart + 1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "wrong"),
+    [
+        (Geometric, {}, [("sensitivity", 0), ("sensitivity", 1.5)]),
+        (Laplace, {}, [("sensitivity", 0.0), ("size", 0)]),
+        (Gaussian, {"delta": 1e-6}, [("sensitivity", 0.0), ("size", 0), ("delta", 1.0)]),
+        (Staircase, {}, [("sensitivity", 0.0)]),
+        (Vector, {}, [("sensitivity", 0.0), ("size", 0)]),
+        (Exponential, {}, [("sensitivity", 0.0)]),
+        (PermuteAndFlip, {}, [("sensitivity", 0.0)]),
+        (NoisyMax, {}, [("sensitivity", 0), ("sensitivity", 1.5)]),
+        (SparseVector, {"threshold": 1}, [("sensitivity", 0), ("sensitivity", 1.5)]),
+        (RandomisedResponse, {}, []),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_every_mechanism_checks_what_it_is_given(kind: Any, facts: Any, wrong: Any) -> None:
+    kind(epsilon=1.0, **facts)
+    for name, value in [("epsilon", 0.0), ("epsilon", math.nan), *wrong]:
+        with pytest.raises(InputError):
+            kind(**({"epsilon": 1.0} | facts | {name: value}))
+
+
+@pytest.mark.parametrize("compose_prices", [compose, compose_disjoint])
+def test_prices_that_are_composed_are_checked(compose_prices: Any) -> None:
+    assert_limits(
+        compose_prices,
+        [[(0.1, 0.0), (0.2, 0.5)]],
+        [[], [(0.1, 0.0), (-0.1, 0.0)], [(0.1, 1.0)], [(math.nan, 0.0)]],
+    )
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Exponential(epsilon=1.0, monotone=True),
+        PermuteAndFlip(epsilon=1.0, monotone=True),
+        NoisyMax(epsilon=1.0, monotone=True),
+        SparseVector(epsilon=1.0, threshold=1, monotone=True),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_monotone_scores_go_with_rows_that_come_or_go(mechanism: Any) -> None:
+    mechanism.check_ledger(Ledger(1.0))
+    with pytest.raises(InputError):
+        mechanism.check_ledger(Ledger(1.0, neighbours="replace"))
