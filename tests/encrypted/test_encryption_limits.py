@@ -28,6 +28,7 @@ from understudy.federation.messages import digest
 from understudy.privacy.budget import Budget
 from understudy.privacy.domain import Domain
 from understudy.privacy.features import Indicator
+from understudy.privacy.mechanisms import gaussian_scale, laplace_scale
 from understudy.privacy.sums import Sum
 
 
@@ -207,3 +208,14 @@ def test_numbers_that_all_rows_cannot_add_up_to_are_refused() -> None:
     for sign in (1, -1):
         assert_limits(lambda n, sign=sign: read(sign * n, 0.5), [0, 1096], [1097])
         assert_limits(lambda n, sign=sign: read(sign * n, 2.0), [1192], [1193])
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_a_row_moves_all_scores_and_the_root_is_rounded_up(neighbours: Any) -> None:
+    asked = plan(neighbours=neighbours, scores=True)
+    assert len(asked.pairs) == 3
+    moved = asked.score_move
+    assert PairScores(budget=Budget(0.3)).scale(asked) == laplace_scale(3 * moved, 0.3)
+    scale = PairScores(budget=Budget(0.3, "rho")).scale(asked)
+    assert gaussian_scale(moved * 3**0.5, 0.3) < scale
+    assert scale < gaussian_scale(moved * 3**0.5 * (1 + 3e-12), 0.3)

@@ -17,7 +17,7 @@ from understudy.data.marginals import marginal
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.linear import LinearQueries, QueryMatrix
-from understudy.privacy.mechanisms import SeededNoise
+from understudy.privacy.mechanisms import SeededNoise, gaussian_scale
 
 
 def matrix_of(dense: Any) -> QueryMatrix:
@@ -174,3 +174,26 @@ def test_what_cannot_be_answered_is_refused_and_free(changes: Any, message: str)
     with pytest.raises(InputError, match=message):
         curator.answer(LinearQueries(**{**given, **changes}))
     assert curator.ledger.entries == []
+
+
+@pytest.mark.parametrize(
+    ("classes", "neighbours", "distance"),
+    [
+        ([0, 1, 2], "add_remove", 1.0),
+        ([0, 1, 2], "replace", math.nextafter(math.sqrt(2), math.inf)),
+    ],
+)
+def test_a_root_is_rounded_up_and_a_whole_distance_is_not(
+    classes: list[int], neighbours: Any, distance: float
+) -> None:
+    question = LinearQueries(
+        axes=marginal("c"),
+        matrix=QueryMatrix.counting(np.array(classes), 3),
+        budget=Budget(0.3, "rho"),
+        text="t",
+    )
+    for rows in (1, 3)[: 2 if neighbours == "add_remove" else 1]:
+        ledger = Ledger(1.0, 1e-6, neighbours, "rho", rows_per_person=rows)
+        assert question.scale(ledger) == gaussian_scale(rows * distance, 0.3)
+    assert gaussian_scale(distance, 0.3) != gaussian_scale(math.nextafter(distance, 9), 0.3)
+    assert gaussian_scale(distance, 0.3) != gaussian_scale(math.nextafter(distance, 0), 0.3)

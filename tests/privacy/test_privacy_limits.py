@@ -27,7 +27,7 @@ from understudy.privacy.ledger.entries import (
     list_questions,
 )
 from understudy.privacy.linear import LinearQueries, QueryMatrix
-from understudy.privacy.mechanisms import table_scale
+from understudy.privacy.mechanisms import gaussian_scale, laplace_scale, table_scale
 from understudy.privacy.questions import Draw, Measure
 from understudy.privacy.ranks import ChooseRank
 from understudy.privacy.renyi import check_order, epsilon_at, find_multiplier, rho_at, round_rate
@@ -307,3 +307,13 @@ def test_the_words_for_a_promise_change_at_these_epsilons():
     assert format_factor(above(20.0)) == "10^9"
     assert format_factor(1e6) == "10^434295"
     assert format_factor(above(1e6)) == "e^1000000.0000000001"
+
+
+def test_a_row_that_is_replaced_moves_two_cells_rounded_up() -> None:
+    root = above(math.sqrt(2))
+    for amount in (0.3, 2.0):
+        rho = Budget(amount, "rho")
+        assert table_scale(rho, "replace") == gaussian_scale(root, amount)
+        assert table_scale(rho, "add_remove", 3) == gaussian_scale(3.0, amount)
+        assert table_scale(Budget(amount), "replace") == laplace_scale(2, amount)
+        assert table_scale(Budget(amount), "add_remove", 3) == laplace_scale(3, amount)
