@@ -9,6 +9,8 @@ order of questions shows there, wherever in the code it comes from. Where a chan
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -78,6 +80,37 @@ def show(value: Any) -> str:
 def digest(value: Any) -> str:
     """Of what is too long to show."""
     return f"{zlib.crc32(show(value).encode()):08x}"
+
+
+def list_defaults(*modules: str) -> list[str]:
+    """What whoever says nothing gets: the parameters with defaults of the classes and functions of
+    modules, and of the methods of these classes.
+    """
+    lines = []
+    for module in map(importlib.import_module, modules):
+        public = getattr(module, "__all__", ())
+        for name, thing in sorted(vars(module).items()):
+            own = name in public or getattr(thing, "__module__", "") == module.__name__
+            if not own or not callable(thing):
+                continue
+            lines += _defaults_of(name, thing)
+            for method, inner in sorted(vars(thing).items()) if isinstance(thing, type) else ():
+                inner = getattr(inner, "__func__", inner)
+                if not method.startswith("_") and inspect.isfunction(inner):
+                    lines += _defaults_of(f"{name}.{method}", inner)
+    return list(dict.fromkeys(lines))
+
+
+def _defaults_of(name: str, thing: Any) -> list[str]:
+    try:
+        parameters = inspect.signature(thing).parameters.values()
+    except ValueError:
+        return []
+    told = []
+    for each in parameters:
+        if isinstance(each.default, bool | int | float | str | tuple | None):
+            told.append(f"{each.name}={show(each.default)}")
+    return [f"{name}: {', '.join(told)}"] if told else []
 
 
 @contextmanager

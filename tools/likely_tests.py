@@ -12,8 +12,15 @@ from pathlib import Path
 from mutations import Mutant
 from tests_of import tests_of
 
-WHOLE_RUNS = ("counting", "data", "release", "synthesizers")
-"""Rooms that transcripts of the room ``privacy`` go through."""
+WHOLE_RUNS = ("counting", "data", "privacy", "release", "synthesizers")
+"""Rooms that transcripts of releases go through, and those of the room ``privacy``."""
+
+QUICK = (
+    "tests/release/test_release_transcripts.py",
+    "tests/privacy/test_price_transcripts.py",
+    "tests/privacy/test_domain_transcripts.py",
+)
+"""Transcripts that take a few seconds."""
 
 NEAR = 3
 """Lines around a change whose names count as often as this."""
@@ -24,9 +31,9 @@ _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
     """The test files of a module, of its room, and those that import it.
 
-    Its own come first, then those that share the rarest names with the code around the change.
-    Transcripts of whole runs come after the first few: they see much, and take their time. Audits
-    come last.
+    Its own and the limits of its room come first, and quick transcripts; then those that share the
+    rarest names with the code around the change. Other transcripts come after the first few: they
+    see much, and take their time. Audits come last.
     """
     path = Path(mutant.file)
     module = ".".join(path.with_suffix("").parts)
@@ -40,9 +47,15 @@ def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
         return -factor * weights[file] + 1e9 * ("audit" in file)
 
     nearest = sorted(files, key=rank)
-    whole_runs = ("tests/privacy/", room) if path.parts[1] in WHOLE_RUNS else room
-    ordered = [file for file in nearest if Path(file).name in own] + nearest[:4]
-    ordered += [f for f in nearest if f.endswith("_transcripts.py") and f.startswith(whole_runs)]
+    transcripts = [file for file in nearest if file.endswith("_transcripts.py")]
+    quick = [file for file in transcripts if file in QUICK]
+    whole_runs = [file for file in transcripts if file.startswith(room)]
+    ordered = [file for file in nearest if Path(file).name in own]
+    ordered += [file for file in nearest if file.endswith("_limits.py") and file.startswith(room)]
+    if path.parts[1] in WHOLE_RUNS:
+        ordered += quick
+        whole_runs += [file for file in transcripts if "/privacy/" in file]
+    ordered += nearest[:4] + whole_runs
     ordered += [file for file in nearest if file in importing or file.startswith(room)]
     return list(dict.fromkeys(ordered))
 

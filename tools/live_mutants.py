@@ -16,7 +16,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -103,25 +103,39 @@ class LiveJudge:
         settings.load_profile("live")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Fork for each mutant."""
+        """Fork for each mutant; a file that cannot be collected would judge none of them."""
+        if session.testsfailed:
+            raise session.Failed(f"{session.testsfailed} test files could not be collected")
         by_file: dict[str, list[pytest.Item]] = {}
         for item in session.items:
             by_file.setdefault(item.nodeid.partition("::")[0], []).append(item)
-        results = []
-        for mutant, put_in, files in self.jobs:
-            items = [item for file in files for item in by_file.get(file, ())]
-            started = time.time()
-            verdict = self._fork(items, put_in)
-            took = round(time.time() - started, 1)
-            result = {"mutant": mutant.identity, "digest": mutant.digest, "seconds": took}
-            if verdict["failed"]:
-                result |= {"outcome": "caught", "by": verdict["failed"], "how": "failed"}
-            else:
-                result |= {"outcome": "survived", "by": "", "how": f"{verdict['ran']} tests"}
-            results.append(result)
-            self.write(result)
-        self._check_killers(session, results)
+        results = [self._judge(job, by_file) for job in self.jobs]
+        failing = self._find_failing(session, results)
+        for job, result in zip(self.jobs, results, strict=True):
+            if result["by"] in failing:
+                self._judge(job, by_file, failing)
         return True
+
+    def _judge(
+        self,
+        job: tuple[Mutant, Callable[[], None], Sequence[str]],
+        by_file: Mapping[str, Sequence[pytest.Item]],
+        failing: Collection[str] = (),
+    ) -> dict[str, Any]:
+        """Decide a mutant, by all of its tests but those that fail without it."""
+        mutant, put_in, files = job
+        items = [item for file in files for item in by_file.get(file, ())]
+        items = [item for item in items if item.nodeid not in failing]
+        started = time.time()
+        verdict = self._fork(items, put_in)
+        took = round(time.time() - started, 1)
+        result = {"mutant": mutant.identity, "digest": mutant.digest, "seconds": took}
+        if verdict["failed"]:
+            result |= {"outcome": "caught", "by": verdict["failed"], "how": "failed"}
+        else:
+            result |= {"outcome": "survived", "by": "", "how": f"{verdict['ran']} tests"}
+        self.write(result)
+        return result
 
     def _fork(self, items: Sequence[pytest.Item], put_in: Callable[[], None]) -> dict[str, Any]:
         reader, writer = os.pipe()
@@ -174,16 +188,17 @@ class LiveJudge:
                 break
         out.write(json.dumps({"end": True}) + "\n")
 
-    def _check_killers(self, session: pytest.Session, results: list[dict[str, Any]]) -> None:
-        """A test that fails without a mutant, too, has caught none."""
+    def _find_failing(
+        self, session: pytest.Session, results: Sequence[Mapping[str, Any]]
+    ) -> set[str]:
+        """The tests that caught something and fail without a mutant, too."""
+        failing = set()
         for name in {result["by"] for result in results if result["by"]}:
             items = [item for item in session.items if item.nodeid == name]
-            verdict = self._fork(items, lambda: None)
-            if verdict["failed"]:
+            if self._fork(items, lambda: None)["failed"]:
                 print(f"fails by itself: {name}", flush=True)
-                for result in results:
-                    if result["by"] == name:
-                        self.write({**result, "outcome": "void"})
+                failing.add(name)
+        return failing
 
 
 def _pairs(items: Sequence[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
@@ -209,5 +224,8 @@ def judge_live(
     files = list(dict.fromkeys(file for _, _, files in prepared for file in files))
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     if prepared:
-        pytest.main([*options, "-m", "not slow and not thorough", *files], plugins=[judge])
+        chosen = [*options, "-m", "not slow and not thorough", *files]
+        status = pytest.main(chosen, plugins=[judge])
+        if status != pytest.ExitCode.OK:
+            raise RuntimeError(f"tests could not judge: pytest ended with {status!r}")
     return left

@@ -3,12 +3,13 @@ test fail.
 
     python tools/mutants.py --sample 200
 
-The files, and why each is there, stand in ``tools/mutants.toml``; changes that no test can see, and
-survivors that are left, with their reasons, in ``tools/explained_mutants.toml``. For each mutant
-only tests that execute its lines are run (:mod:`reach`), those of the module's own test file first,
-then the fastest, until one fails. Recording takes long where the machine is busy: with
-``--unrecorded``, the test files are taken that import the module (:mod:`tests_of`), which finds
-fewer faults, and no more than recording would.
+The files, and what each does, stand in ``tools/mutants.toml`` in two groups: those that privacy
+rests on, and those that decide only how good a result is. Changes that no test can see, and
+survivors that are left, stand in ``tools/explained_mutants.toml`` with their reasons. For each
+mutant only tests that execute its lines are run (:mod:`reach`), those of the module's own test file
+first, then the fastest, until one fails. Recording takes long where the machine is busy: with
+``--unrecorded``, the test files are taken that are likely to see it (:mod:`likely_tests`), which
+finds fewer faults, and no more than recording would.
 
 Libraries are imported once; every mutant is a fork of that process with a copy of the package of
 its own, in which the one file is changed. The checkout is never touched. A result is one line of a
@@ -26,7 +27,6 @@ import importlib
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -35,7 +35,7 @@ import time
 import tomllib
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ it was not recorded which of them execute the line.
 LEAST_LIMIT = 30.0
 """Seconds of CPU, or ten times its usual time, that a test may take before the mutant is caught."""
 
-MEMORY = 8 << 30
+GROUPS = ("privacy", "quality")
 
 
 # ---- the project
@@ -71,8 +71,8 @@ class Project:
     """What is mutated, and by which tests it is judged."""
 
     root: Path
-    files: Mapping[str, str]
-    """Below ``src``, with the reason why privacy rests on each."""
+    groups: Mapping[str, Mapping[str, str]]
+    """Files below ``src``, with what each does: those of ``privacy`` and of ``quality``."""
     only: Mapping[str, Sequence[str]]
     """The functions of a file that are meant, where not all of them are."""
     tests: Sequence[str]
@@ -93,7 +93,7 @@ class Project:
         explained = tomllib.loads(beside.read_text()) if beside.is_file() else {}
         return cls(
             root=path.resolve().parents[1],
-            files=content["files"],
+            groups={group: content[group] for group in GROUPS},
             only=content.get("only", {}),
             tests=content["tests"],
             compiled=content.get("compiled", {}),
@@ -101,6 +101,11 @@ class Project:
             equivalent=explained.get("equivalent", []),
             survivors=explained.get("survivor", []),
         )
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files of all groups."""
+        return {file: reason for files in self.groups.values() for file, reason in files.items()}
 
     def read(self, file: str) -> bytes:
         """The source of a file."""
@@ -230,6 +235,8 @@ class _Chosen:
     seconds: Mapping[str, float]
     running: Path
     least_limit: float
+    failing: Collection[str] = ()
+    """Tests that fail without a mutant."""
     failed: str = ""
     ran: int = 0
     enough: bool = False
@@ -255,7 +262,7 @@ class _Chosen:
             name = item.nodeid
             if name not in place:
                 name = name.partition("::")[0]
-            if name in place:
+            if name in place and item.nodeid not in self.failing:
                 chosen[item] = place[name]
         items[:] = sorted(chosen, key=chosen.__getitem__)
 
@@ -280,7 +287,11 @@ class _Chosen:
 
 
 def run_tests(
-    project: Project, folder: Path, tests: Mapping[str, float], least_limit: float
+    project: Project,
+    folder: Path,
+    tests: Mapping[str, float],
+    least_limit: float,
+    failing: Collection[str] = (),
 ) -> None:
     """In a process of its own: run tests against the package in a folder and leave a verdict
     there.
@@ -296,7 +307,9 @@ def run_tests(
     os.environ.pop("NUMBA_CACHE_DIR", None)
     if "numba" in sys.modules:
         sys.modules["numba.core.config"].reload_config()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    # Not by a limit: commands that find one go on in a process of their own, tests and all.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # the first to go where memory ends
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(folder / "src"), str(project.root / "tests")]
     sys.path = [place for place in sys.path if Path(place or ".").resolve() != HERE]
@@ -304,7 +317,7 @@ def run_tests(
     with (folder / "output").open("w") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
-    chosen = _Chosen(tests, folder / "running", least_limit)
+    chosen = _Chosen(tests, folder / "running", least_limit, failing)
     files = sorted({test.partition("::")[0] for test in tests})
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--tb=short"]
     temporary = folder / "temporary"
@@ -333,23 +346,45 @@ class _Worker:
         # With the bytecode and the compiled code beside it, which hold for the files not changed.
         shutil.copytree(self.project.root / "src", self.folder / "src")
 
-    def start(self, mutant: Mutant, tests: Mapping[str, float]) -> int:
+    def start(
+        self, mutant: Mutant, tests: Mapping[str, float], failing: Collection[str] = ()
+    ) -> int:
         """Change the file and run the tests; returns the process."""
         self.mutant, self.started = mutant, time.time()
-        for name in ("verdict", "running"):
-            (self.folder / name).unlink(missing_ok=True)
         path = self.folder / "src" / mutant.file
         source = path.read_bytes()
         self.kept[mutant.file] = source, path.stat()
         path.write_bytes(mutant.apply(source))
         os.utime(path, (1, random.randrange(10**9)))  # no stale bytecode is taken for it
         self.put_aside_compiled(path)
+        return self.run(tests, failing)
+
+    def run(self, tests: Mapping[str, float], failing: Collection[str] = ()) -> int:
+        """Run tests against the copy as it is; returns the process."""
+        for name in ("verdict", "running"):
+            (self.folder / name).unlink(missing_ok=True)
         process = os.fork()
         if not process:
             with contextlib.suppress(BaseException):
-                run_tests(self.project, self.folder, tests, self.least_limit)
+                run_tests(self.project, self.folder, tests, self.least_limit, failing)
             os._exit(0)
         return process
+
+    def find_failing(self, tests: Iterable[str]) -> set[str]:
+        """Those of some tests that fail, or never end, without a mutant."""
+        failing: set[str] = set()
+        while left := {test: 0.0 for test in tests if test not in failing}:
+            os.waitpid(self.run(left), 0)
+            verdict = self.folder / "verdict"
+            if verdict.is_file():
+                failed = json.loads(verdict.read_text())["by"]
+            else:
+                failed = (self.folder / "running").read_text()
+            if not failed:
+                break
+            print(f"fails by itself: {failed}", flush=True)
+            failing.add(failed)
+        return failing
 
     def finish(self, process: int) -> dict[str, Any]:
         """Put the file back and tell what came of it."""
@@ -435,36 +470,46 @@ def run_mutants(
                 f"{result['outcome']:9}{result['seconds']:6.1f} s  {result['mutant']}", flush=True
             )
 
+        def choose(mutant: Mutant) -> dict[str, float]:
+            """The tests of a mutant, or their files, in their order, with the seconds of each."""
+            if reach is None:
+                return dict.fromkeys(choose_files(mutant, project.root, files), 0.0)
+            return {test: reach.seconds[test] for test in choose_tests(mutant, reach, sources)}
+
+        files = project.find_test_files()
         if reach is None:
-            tests = project.find_test_files()
-            jobs = [
-                (m, project.read(m.file), choose_files(m, project.root, tests)) for m in mutants
-            ]
+            jobs = [(m, project.read(m.file), list(choose(m))) for m in mutants]
             mutants = run_live(project, jobs, write, least_limit)
-        waiting = list(mutants)[::-1]
         folders = [Path(folder, str(number)) for number in range(processes)]
         idle = [_Worker(project, each, least_limit) for each in folders]
-        try:
+
+        def decide(mutants: Iterable[Mutant], failing: Collection[str]) -> dict[Mutant, str]:
+            """Decide mutants; returns which test caught each."""
+            waiting, caught = list(mutants)[::-1], {}
             while waiting or running:
                 while waiting and idle:
                     mutant = waiting.pop()
-                    if reach is None:
-                        chosen = choose_files(mutant, project.root, project.find_test_files())
-                        seconds = dict.fromkeys(chosen, 0.0)
-                    else:
-                        tests = choose_tests(mutant, reach, sources)
-                        seconds = {test: reach.seconds[test] for test in tests}
+                    seconds = choose(mutant)
                     if seconds:
                         worker = idle.pop()
-                        running[worker.start(mutant, seconds)] = worker
+                        running[worker.start(mutant, seconds, failing)] = worker
                     else:
                         unseen = {"mutant": mutant.identity, "digest": mutant.digest, "seconds": 0}
                         write({**unseen, "outcome": "survived", "by": "", "how": "no test"})
                 if running:
                     process, _ = os.wait()
                     worker = running.pop(process)
-                    write(worker.finish(process))
+                    assert worker.mutant is not None
+                    mutant, result = worker.mutant, worker.finish(process)
+                    caught[mutant] = result["by"]
+                    write(result)
                     idle.append(worker)
+            return caught
+
+        try:
+            caught = decide(mutants, ())
+            failing = idle[0].find_failing({by for by in caught.values() if by})
+            decide([mutant for mutant, by in caught.items() if by in failing], failing)
         finally:
             for process in running:
                 os.killpg(process, signal.SIGKILL)
@@ -538,16 +583,29 @@ def write_page(
         "",
         f"{drawn.capitalize()}: **{caught.total()} of {decided.total()} decided mutants caught "
         f"({_percent(caught.total(), decided.total())})**; {equivalent.total()} more change "
-        "nothing "
-        f"that a test could see.",
+        "nothing that a test could see.",
         "",
-        "| file | caught | decided | score | equivalent | why it is here |",
-        "|---|---:|---:|---:|---:|---|",
+        "| group | caught | decided | score | equivalent |",
+        "|---|---:|---:|---:|---:|",
     ]
-    for file, reason in project.files.items():
-        score = _percent(caught[file], decided[file])
-        row = (f"`{file}`", caught[file], decided[file], score, equivalent[file], reason)
+    for group, files in project.groups.items():
+        totals = [sum(found[file] for file in files) for found in (caught, decided, equivalent)]
+        row = (group, *totals[:2], _percent(*totals[:2]), totals[2])
         lines.append(f"| {' | '.join(map(str, row))} |")
+    lines += [
+        "",
+        "Files of which a mutant was judged:",
+        "",
+        "| file | group | caught | decided | score | equivalent | what it does |",
+        "|---|---|---:|---:|---:|---:|---|",
+    ]
+    for group, files in project.groups.items():
+        for file, reason in files.items():
+            if decided[file] or equivalent[file]:
+                score = _percent(caught[file], decided[file])
+                row = (f"`{file}`", group, caught[file], decided[file], score)
+                row = (*row, equivalent[file], reason)
+                lines.append(f"| {' | '.join(map(str, row))} |")
     lines += ["", "### Survivors", ""]
     for mutant in survivors:
         reason = explain(mutant, project.survivors) or "not explained yet"
@@ -582,6 +640,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="which sample")
     parser.add_argument("--decided", action="store_true", help="only those that have a result")
     parser.add_argument("--files", default="*", help="a pattern: mutants of these files alone")
+    parser.add_argument("--group", choices=GROUPS, help="mutants of this group alone")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--results", type=Path, help="default: .mutants/results.jsonl")
     parser.add_argument("--survivors", action="store_true", help="run survivors again")
@@ -597,7 +656,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     project = Project.load(asked.project)
     state = project.root / ".mutants"
     path = asked.results or state / "results.jsonl"
-    everything = [m for m in project.find_mutants() if fnmatch.fnmatch(m.file, asked.files)]
+    asked_files = project.groups[asked.group] if asked.group else project.files
+    everything = [
+        mutant
+        for mutant in project.find_mutants()
+        if mutant.file in asked_files and fnmatch.fnmatch(mutant.file, asked.files)
+    ]
     mutants = draw_sample(everything, asked.sample, asked.seed)
     for entry in (*project.equivalent, *project.survivors):
         if entry["file"] in {m.file for m in everything} and not any(

@@ -63,6 +63,11 @@ def test_questions_about_few_rows(rows: int) -> None:
     compare(f"asking-{rows}-rows", answer(KNOWN, rows, schema=SCHEMA, epsilon=8.0))
 
 
+def test_questions_for_little() -> None:
+    """Where noise is more than all that rows could be, no error is larger than the bounds."""
+    compare("asking-little", answer(KNOWN, 30, schema=SCHEMA, epsilon=0.05))
+
+
 def test_bounds_that_are_paid_for() -> None:
     questions = ["mean age", "median height", "count group by town"]
     lines = answer(questions, 3000, epsilon=8.0, delta=1e-6, discovery=0.5)

@@ -12,12 +12,18 @@ from memory_holders import SCHEMA, five
 from asking import agreement, question, said, sentence, started
 from understudy.errors import InputError
 from understudy.federation import Holder, HolderPolicy
-from understudy.federation.delegates import MAX_OFFSET
+from understudy.federation.delegates import MAX_OFFSET, Delegate
 from understudy.federation.holder_rows import MAX_HOLDER_ROWS
 from understudy.federation.masking import pair_mask
 from understudy.federation.messages import Message
-from understudy.federation.noise_shares import MAX_SHARE_SCALE, SHARED_GRID, score_sensitivity
+from understudy.federation.noise_shares import (
+    MAX_SHARE_SCALE,
+    SHARED_GRID,
+    delegate_scale,
+    score_sensitivity,
+)
 from understudy.federation.terms import MAX_HOLDERS
+from understudy.privacy.budget import Budget
 from understudy.privacy.scores import MAX_ESTIMATE, SCORES
 
 TWO = (("a", "b"), ("a", "c"))
@@ -228,3 +234,18 @@ def test_no_delegate_where_colluders_are_feared():
         what="top", score="R", delegate="h1", tables=(("a", "b"), ("a", "c")), most_rows=None
     )
     assert "not feared to collude" in sentence(holders[0], ask)
+
+
+def test_a_delegate_draws_only_where_the_sums_have_no_noise_that_pays():
+    """In epsilon the shares of noise are the choice, and the delegate takes the largest; in rho it
+    chooses by itself.
+    """
+    terms = SimpleNamespace(colluders=0, holders=("h0", "h1"))
+    ask = Message("question", {"delegate": "h1"})
+    scales = {
+        budget: Delegate.read_question(ask, terms, budget, 2).choice_scale
+        for budget in (Budget(0.5), Budget(0.5, "rho"), Budget(0.0, "rho"))
+    }
+    assert list(scales.values()) == [0.0, delegate_scale(0.5), 0.0]
+    with pytest.raises(InputError, match="not among the holders"):
+        Delegate.read_question(Message("question", {"delegate": "h2"}), terms, Budget(0.5), 2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from examples import coded, small_schema
-from understudy import Ledger, PrivBayes, federate
+from understudy import InputError, Ledger, PrivBayes, federate
 from understudy.counting.memory import MAX_ROWS
 from understudy.data.marginals import marginal
 from understudy.federation.holder import Holder, HolderPolicy
@@ -20,6 +20,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Measurement
 from understudy.privacy.domain import Domain
 from understudy.privacy.mechanisms import SeededNoise
+from understudy.privacy.vectors import VectorSum
 
 
 def test_a_holder_does_not_collapse_equal_rows_and_counts_the_same() -> None:
@@ -78,3 +79,19 @@ def test_more_rows_than_scores_are_right_for_are_scaled_where_all_is_public() ->
         for candidates in ([("a", "b"), ("a", "c")], [("a", "c"), ("a", "b")]):
             place = curator.choose([marginal(*pair) for pair in candidates], score, Budget(1.0))
             assert candidates[place] == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"clip": 0.0}, {"clip": 1e7}, {"rate": 0.0}, {"budget": Budget(0.0, "rho")}]
+)
+def test_vectors_that_cannot_be_summed_are_refused_before_anything_is_debited(
+    changes: dict[str, Any],
+) -> None:
+    ledger = Ledger(1.0, 1e-6, "add_remove", "rho")
+    function: Any = SimpleNamespace(check=lambda schema: None, width=3)
+    question = VectorSum(
+        function=function, **({"clip": 1.0, "rate": 1.0, "budget": Budget(0.1, "rho")} | changes)
+    )
+    with pytest.raises(InputError):
+        HolderRows(coded(10), ledger, SeededNoise(0)).sum_vectors(question)
+    assert ledger.entries == []

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +32,7 @@ from understudy.learners.asking import (
     target_feature,
 )
 from understudy.learners.design import Design
+from understudy.learners.naive_bayes import _pull, gaussian_likelihood
 from understudy.learners.training import DiscoveryTerms, learner_name
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import SeededNoise
@@ -115,7 +117,7 @@ def test_a_forged_count_is_refused(learner: Any, name: str, sentence: str) -> No
 def test_rows_are_centred_at_their_mean_from_enough_rows_on(budget: Budget, ball: float) -> None:
     """The noise of the mean, in all columns together, is then a known share of the ball."""
     design = Design.from_schema(Schema((SCHEMA["age"],)), None)
-    first = budget.amount * CENTRE_SHARE
+    first = budget.split(CENTRE_SHARE, 1 - CENTRE_SHARE)[0].amount
     deviation = math.sqrt(2) / first
     if budget.currency == "rho":
         deviation = math.sqrt(1 / (2 * first))
@@ -129,7 +131,7 @@ def test_rows_are_centred_at_their_mean_from_enough_rows_on(budget: Budget, ball
 
     asked: Any = SimpleNamespace(curator=Curator())
     few = release_centre(asked, design, budget, 0.99 * enough, ball)
-    many = release_centre(asked, design, budget, 1.01 * enough, ball)
+    many = release_centre(asked, design, budget, enough, ball)
     assert (few.is_mean, few.left) == (False, budget)
     assert (many.is_mean, many.left.currency) == (True, budget.currency)
     assert many.left.amount == pytest.approx(budget.amount * (1 - CENTRE_SHARE))
@@ -142,3 +144,25 @@ def test_clusters_are_predicted_and_components_worked_out() -> None:
     assert list(clusters.predict(frame).columns) == ["cluster"]
     components = learn(PCA(2, epsilon=50.0, noise=SeededNoise(0)), frame, schema)
     assert list(components.predict(frame).columns) == ["component 1", "component 2"]
+
+
+def test_a_likelihood_is_the_density_of_its_class_times_the_prior() -> None:
+    rows = np.array([[0.5, -1.0], [2.0, 0.0]])
+    priors, means = np.array([0.25, 0.75]), np.array([[0.0, 0.0], [1.0, -1.0]])
+    variances = np.array([[1.0, 4.0], [0.25, 1.0]])
+    found = gaussian_likelihood(rows, priors, means, variances)
+    for (row, place), value in np.ndenumerate(found):
+        densities = [
+            NormalDist(mean, variance**0.5).pdf(number)
+            for number, mean, variance in zip(
+                rows[row], means[place], variances[place], strict=True
+            )
+        ]
+        assert value == pytest.approx(math.log(priors[place] * math.prod(densities)))
+
+
+def test_values_within_the_noise_become_the_pooled_one() -> None:
+    """And others are drawn towards it, the less the farther away they are."""
+    values, noise = np.array([5.0, 6.0, 7.0, 3.0, 15.0]), np.full(5, 1.0)
+    pulled = _pull(values, np.full(5, 5.0), noise)
+    assert pulled.tolist() == [5.0, 5.0, 6.5, 3.5, pytest.approx(14.9)]

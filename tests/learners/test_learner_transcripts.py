@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transcripts import compare, record, show
+from transcripts import compare, list_defaults, record, show
 from understudy import Ledger
 from understudy.learners import (
     PCA,
@@ -74,3 +74,7 @@ def test_what_a_learner_asks_and_learns(name: str, price: str) -> None:
     }
     lines = [*noise.lines, *(f"{attribute} = {show(learned[attribute])}" for attribute in learned)]
     compare(f"{name}-{price}", lines)
+
+
+def test_defaults() -> None:
+    compare("defaults-of-learners", list_defaults("understudy.learners"))

@@ -534,7 +534,7 @@ def test_a_column_that_is_mostly_empty_keeps_its_format() -> None:
 
 @pytest.mark.parametrize(
     ("mark", "marked", "replacement"),
-    [("", 2900, ""), ("", 500, "[text]"), (None, 20, "[text]")],
+    [("", 2900, ""), ("", 1501, ""), ("", 1500, "[text]"), (None, 20, "[text]")],
 )
 def test_a_column_in_which_nothing_is_found_holds_no_numbers(
     mark: str | None, marked: int, replacement: str
@@ -542,9 +542,16 @@ def test_a_column_in_which_nothing_is_found_holds_no_numbers(
     table = Table({"x": cells(*["1.5"] * 3000)})
     ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
     run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
-    run.count_rows()
-    finder = ValueFinder(run.asker, run._tallies, run.rows, 0.0)
+    finder = ValueFinder(run.asker, run._tallies, 3000.0, 0.0)
     assert finder.give_up("x", mark, np.array([marked, 3])).replacement == replacement
+
+
+def test_a_domain_must_hold_two_fifths_of_the_cells() -> None:
+    """Of those that are not empty, where that is known."""
+    finder = ValueFinder(None, {}, 3000.0, 0.0, {"y": 100.0})  # type: ignore[arg-type]
+    held = {(name, count) for name in "xy" for count in (40, 41, 1200, 1201)
+            if finder._holds_enough(name, np.array([count - 1, 1]))}  # fmt: skip
+    assert held == {("x", 1201), ("y", 41), ("y", 1200), ("y", 1201)}
 
 
 @pytest.mark.parametrize("odd", ["n/a", "abc", "31/12/2020", "", "1e300", "-5", "2.5"])

@@ -17,7 +17,7 @@ from understudy.data.marginals import marginal
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.linear import LinearQueries, QueryMatrix
-from understudy.privacy.mechanisms import SeededNoise
+from understudy.privacy.mechanisms import SeededNoise, gaussian_scale
 
 
 def matrix_of(dense: Any) -> QueryMatrix:
@@ -81,6 +81,24 @@ def test_many_columns_have_a_bound_that_is_not_below_the_distances() -> None:
         l1, l2_squared = matrix.distances("replace")
         assert l1 >= np.abs(apart).sum(axis=0).max()
         assert l2_squared >= (apart**2).sum(axis=0).max()
+        longest = np.abs(dense).sum(axis=0).max(), (dense**2).sum(axis=0).max()
+        factor = 4 if dense.min() < 0 else 2
+        assert (l1, l2_squared) == (2 * longest[0], factor * longest[1])
+
+
+def test_few_distinct_columns_are_compared_however_many_cells_there_are() -> None:
+    """Up to 512 queries, and as many numbers as fit into memory."""
+    for queries, cells, compared in [
+        (512, 8, True),
+        (513, 8, False),
+        (512, 1 << 13, True),
+        (512, (1 << 13) + 1, False),
+    ]:
+        matrix = QueryMatrix.counting(np.zeros(cells, dtype=np.int64), queries)
+        assert (matrix._distinct_columns() is not None) == compared
+    for queries, compared in [(128, True), (129, False)]:  # 128^2 columns of 128 are 2^21 numbers
+        matrix = QueryMatrix.counting(np.arange(queries), queries)
+        assert (matrix._distinct_columns() is not None) == compared
 
 
 def test_a_count_moves_by_one_under_both_relations() -> None:
@@ -156,3 +174,26 @@ def test_what_cannot_be_answered_is_refused_and_free(changes: Any, message: str)
     with pytest.raises(InputError, match=message):
         curator.answer(LinearQueries(**{**given, **changes}))
     assert curator.ledger.entries == []
+
+
+@pytest.mark.parametrize(
+    ("classes", "neighbours", "distance"),
+    [
+        ([0, 1, 2], "add_remove", 1.0),
+        ([0, 1, 2], "replace", math.nextafter(math.sqrt(2), math.inf)),
+    ],
+)
+def test_a_root_is_rounded_up_and_a_whole_distance_is_not(
+    classes: list[int], neighbours: Any, distance: float
+) -> None:
+    question = LinearQueries(
+        axes=marginal("c"),
+        matrix=QueryMatrix.counting(np.array(classes), 3),
+        budget=Budget(0.3, "rho"),
+        text="t",
+    )
+    for rows in (1, 3)[: 2 if neighbours == "add_remove" else 1]:
+        ledger = Ledger(1.0, 1e-6, neighbours, "rho", rows_per_person=rows)
+        assert question.scale(ledger) == gaussian_scale(rows * distance, 0.3)
+    assert gaussian_scale(distance, 0.3) != gaussian_scale(math.nextafter(distance, 9), 0.3)
+    assert gaussian_scale(distance, 0.3) != gaussian_scale(math.nextafter(distance, 0), 0.3)

@@ -2,6 +2,9 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -128,3 +131,40 @@ def test_a_group_is_promised_nothing_that_only_zcdp_gives():
 def test_an_order_needs_a_delta():
     with pytest.raises(InputError, match="needs a delta"):
         Ledger(1.0, order=4)
+
+
+@pytest.mark.parametrize("multiplier", [0.02, 0.06, 0.5, 3.0])
+@pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
+@pytest.mark.parametrize("order", [2, 3, 12])
+def test_divergences_are_rounded_up_by_a_billionth(
+    order: int, rate: float, multiplier: float
+) -> None:
+    """Against fifty digits."""
+    with localcontext(prec=50):
+        q, square = Fraction(rate), 2 * Decimal(multiplier) ** 2
+        exact = Decimal(0)
+        for k in range(order + 1):
+            weight = math.comb(order, k) * (1 - q) ** (order - k) * q**k
+            moment = (k * (k - 1) / square).exp()
+            exact += Decimal(weight.numerator) / Decimal(weight.denominator) * moment
+        exact = exact.ln() / (order - 1)
+        rounded = Decimal(sampled_divergence(order, rate, multiplier)) / exact - 1
+    assert float(rounded) == pytest.approx(1e-9, rel=1e-2)
+
+
+def test_every_order_up_to_512_may_be_tried_small_ones_all() -> None:
+    tried = list(orders())
+    assert tried[:8] == list(range(2, 10))
+    assert tried[-1] <= 512 < tried[-1] * 2**0.125
+    assert all(one < other <= max(one + 1, one * 2**0.125) for one, other in pairwise(tried))
+
+
+def test_the_multiplier_is_the_smallest_to_six_digits() -> None:
+    for rho in (1e-8, 0.01, 3.0):
+        found = find_multiplier(8, 0.05, rho)
+        assert sampled_divergence(8, 0.05, found) <= 8 * rho
+        assert sampled_divergence(8, 0.05, found / (1 + 1e-6)) > 8 * rho
+    largest = sampled_divergence(8, 0.05, 1e6) / 8
+    assert find_multiplier(8, 0.05, largest) == pytest.approx(1e6)
+    with pytest.raises(InputError, match="buys no step"):
+        find_multiplier(8, 0.05, largest * (1 - 1e-9))

@@ -12,7 +12,7 @@ from test_exact_noise import DRAWS, FALSE_ALARM, Words, misfit
 
 from understudy.privacy import rounded_noise
 from understudy.privacy.exact_noise import WORD, gaussian
-from understudy.privacy.normal import normal_tail, root_of_two_pi
+from understudy.privacy.normal import _pi, normal_tail, root_of_two_pi
 from understudy.privacy.rounded_noise import rounded_gaussian
 
 
@@ -142,3 +142,17 @@ def test_a_scale_that_is_none_or_too_large_is_refused() -> None:
         assert abs(int(draw(1, 2.0**50)[0])) < 2**57  # beyond 100 deviations: never
         with pytest.raises(OverflowError):
             draw(1, math.nextafter(2.0**50, math.inf))
+
+
+def test_bounds_of_pi_hold_it_at_every_precision() -> None:
+    """Against eighty digits, and so do those of the root of two pi, a step or two apart."""
+    digits = "3141592653589793238462643383279502884197169399375105820974944592307816406286208998"
+    pi = Fraction(int(digits), 10 ** (len(digits) - 1))
+    for bits in range(4, 240):
+        low, high = _pi(bits)
+        assert low <= pi * 2**bits <= high
+        assert high - low <= 2
+    for bits in range(4, 120):
+        low, high = root_of_two_pi(bits)
+        assert low**2 <= 2 * pi * 4**bits <= high**2
+        assert high - low <= 2

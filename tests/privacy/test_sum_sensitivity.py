@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from transcripts import compare, show
 from understudy import Schema
 from understudy.counting.directions import STEPS, Directions
 from understudy.counting.sums import ExactSums, MemorySummer, Summation, shorten
@@ -227,3 +228,21 @@ def test_what_a_row_adds_along_directions_is_its_own():
     for place in (0, 1, 128, 255, 256):
         assert (directions.along(values[place : place + 1]) == together[place]).all()
     assert np.abs(together - values @ lines.T).max() < 40
+
+
+def test_sensitivities_are_as_they_were() -> None:
+    """To the last digit: what the search above bounds from below is not raised unseen."""
+    domain, lines = Domain(SCHEMA), []
+    shares = {"counts": 1.0, "sums": 1.0, "moments": 1.0}
+    protected = [("add_remove", 1), ("replace", 1), ("add_remove", 3)]
+    for name, options in QUESTIONS.items():
+        for moments, (neighbours, rows) in itertools.product(("squares", "products"), protected):
+            question = Sum(budget=Budget(1.0), moments=moments, shares=shares, **options)
+            lines.append(f"{name}, {moments}, {neighbours}, {rows}")
+            for part, block in question.blocks(domain, neighbours, rows).items():
+                scales = [block.scale(Budget(1.0)), block.scale(Budget(0.5, "rho"))]
+                lines.append(
+                    f"  {part}: {block.l1}, {block.l2_squared}, {block.moved} moved, "
+                    f"{block.steps} steps, scales {show(scales)}"
+                )
+    compare("sensitivities-of-sums", lines)

@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 from understudy import InputError, Ledger, Schema, open_curator
+from understudy.counting.sums import MemorySummer
 from understudy.data.encoding import encode
 from understudy.data.frames import as_table
 from understudy.data.marginals import marginal
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
+from understudy.privacy.domain import Domain
 from understudy.privacy.features import Indicator, Number, indicator, indicators
 from understudy.privacy.mechanisms import SystemNoise
 from understudy.privacy.sums import Sum
@@ -286,3 +288,26 @@ def test_a_fraction_among_integers_counts_as_the_nearest() -> None:
     found = curator_of(frame).sum([Number("age")], Budget(1.0), shares={"sums": 1, "counts": 1})
     assert found.counts.values == 5
     assert found.sums.values.tolist() == [31 + 52 + 47 + 100 + 9]
+
+
+def test_groups_that_are_pooled_give_one_line() -> None:
+    """Rows less the centres of their groups, all together; each group by itself otherwise."""
+    coded = encode(as_table(FRAME)[0], SCHEMA)
+    domain = Domain(SCHEMA)
+    asked = Sum(
+        features=[Number("rooms")],
+        budget=Budget(1.0),
+        moments="squares",
+        by=marginal("sex"),
+        centres=np.array([[1.0], [2.0], [5.0]]),
+    )
+    lines = [
+        summer.sum(replace(asked, pooled=pooled).summation(domain))
+        for pooled in (True, False)
+        for summer in [MemorySummer(SCHEMA, coded.codes, coded.table)]
+    ]
+    together, apart = lines
+    assert together.counts.tolist() == [apart.counts.sum()] == [6]
+    assert together.sums.tolist() == [[apart.sums.sum()]]
+    assert together.moments.tolist() == [[apart.moments.sum()]]
+    assert apart.counts.shape == (3,)

@@ -262,6 +262,7 @@ def test_answers_that_were_given_before_are_not_given_again():
         function=network(), budget=curator.ledger.budget.equally(5)[0], clip=1.0, rate=0.5
     )
     curator.prepay(asked, 5)
+    curator.forfeit(asked, 0)
     curator.forfeit(asked, 4)
     curator.answer(asked)
     with pytest.raises(BudgetError):

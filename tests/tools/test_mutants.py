@@ -192,7 +192,9 @@ def project(tmp_path: Path) -> Path:
         "src/purse/__init__.py": "",
         "src/purse/pay.py": PURSE,
         "tests/test_pay.py": PURSE_TESTS,
-        "tools/mutants.toml": 'tests = ["tests"]\n[files]\n"purse/pay.py" = "the purse"\n',
+        "tools/mutants.toml": (
+            'tests = ["tests"]\n[privacy]\n"purse/pay.py" = "the purse"\n[quality]\n'
+        ),
         "docs/mutants.md": "# Mutants\n\nWords.\n",
         "pyproject.toml": "[tool.pytest.ini_options]\n",
     }.items():
@@ -242,6 +244,7 @@ def test_a_project_from_its_files_to_its_page(project: Path) -> None:
     page = (project / "docs/mutants.md").read_text()
     assert page.startswith("# Mutants\n\nWords.\n")
     assert "4 of 8 decided mutants caught (50.0 %)" in page
+    assert "| privacy | 4 | 8 | 50.0 % | 0 |\n| quality | 0 | 0 | - | 0 |" in page
     assert "`price > left` to `price >= left`: not explained yet" in page
 
     # A run that was stopped goes on: what is decided stays so, the line cut off is decided again.
@@ -297,7 +300,9 @@ for mutant in judge_live(jobs, write, enough=10.0, limit=5.0):
 
 
 def test_mutants_are_put_into_functions_that_are_loaded(project: Path) -> None:
-    """Those of constants are left; a test that fails by itself catches nothing."""
+    """Those of constants are left; a test that fails by itself catches nothing: what it has caught
+    is decided by the others.
+    """
     with (project / "tests/test_pay.py").open("a") as tests:
         tests.write("\nfrom purse.pay import unwatched\n")
         tests.write("\ndef test_wrong():\n    assert unwatched(1) == 3\n")
@@ -310,16 +315,27 @@ def test_mutants_are_put_into_functions_that_are_loaded(project: Path) -> None:
     tests = "tests/test_pay.py::"
     assert outcomes == {
         "LIMIT constant: 10 -> 11 #0": "left",
-        "pay comparison: price > left -> price >= left #0": f"void {tests}test_wrong",
+        "pay comparison: price > left -> price >= left #0": "survived ",
         "pay remove: raise ValueError(...) -> pass #0": f"caught {tests}test_refuses",
         "pay return: return min(left - price, LIMIT) -> return None #0": f"caught {tests}test_pays",
         "pay opposite: min(left - price, LIMIT) -> max(left - price, LIMIT) #0": (
             f"caught {tests}test_pays"
         ),
         "pay arithmetic: left - price -> left + price #0": f"caught {tests}test_pays",
-        "unwatched arithmetic: left + 1 -> left - 1 #0": f"void {tests}test_wrong",
+        "unwatched arithmetic: left + 1 -> left - 1 #0": "survived ",
         "unwatched constant: 1 -> 2 #0": "survived ",
     }, done.stdout + done.stderr
+
+
+def test_a_test_file_that_cannot_be_read_is_no_judge(project: Path) -> None:
+    (project / "tests/test_pay.py").write_text("import nothing_of_the_kind\n")
+    script = LIVE.format(paths=[str(TOOLS), str(project / "src")])
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode
+    assert "tests could not judge" in done.stderr
+    assert "survived" not in done.stdout
 
 
 def test_unrecorded_mutants_of_constants_are_really_put_in(project: Path) -> None:
@@ -333,6 +349,15 @@ def test_unrecorded_mutants_of_constants_are_really_put_in(project: Path) -> Non
     assert found["purse/pay.py LIMIT constant: 10 -> 11 #0"] == "caught"
     assert found["purse/pay.py pay arithmetic: left - price -> left + price #0"] == "caught"
     assert found["purse/pay.py unwatched constant: 1 -> 2 #0"] == "survived"
+
+
+def test_a_test_that_fails_by_itself_catches_no_constant(project: Path) -> None:
+    with (project / "tests/test_pay.py").open("a") as tests:
+        tests.write("\ndef test_wrong():\n    assert pay(50, 3) == 9\n")
+    assert "fails by itself: tests/test_pay.py::test_wrong" in run(project, "--unrecorded")
+    found = mutants.load_results(project / ".mutants/results.jsonl")
+    (limit,) = [each for (name, _), each in found.items() if " LIMIT constant" in name]
+    assert (limit["outcome"], limit["how"]) == ("survived", "3 tests")
 
 
 def test_a_mutant_that_never_ends_is_caught(project: Path) -> None:

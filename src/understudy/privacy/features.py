@@ -166,6 +166,11 @@ def _indicator_on_grid(
     one = 1
     if ball_step is not None:
         one = nearest_multiple(1.0, ball_step)
+    if not one:
+        raise InputError(
+            f"The ball is so large that the indicator of {feature.column!r} is less than a step; "
+            "give it a smaller radius."
+        )
     values = tuple(one * (code in codes) for code in range(attribute.size))
     return GridFeature(
         term=Term(attribute=attribute, values=values), step=1 / one, centre=0.0, unit=1.0
