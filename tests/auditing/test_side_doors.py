@@ -45,6 +45,7 @@ METHODS: dict[str, Synthesizer] = {
     "adaptive, delta": Adaptive(epsilon=20.0, delta=1e-6),
     "adaptive, all columns": Adaptive(epsilon=99.0),
     "adaptive, replace": Adaptive(epsilon=2.0, delta=1e-6, neighbours="replace", target="sex"),
+    "adaptive, target": Adaptive(epsilon=20.0, delta=1e-6, target="sex"),
     "adaptive, two rows per person": Adaptive(epsilon=9.0, person="who", max_rows_per_person=2),
     "mst": MST(epsilon=2.0),
     "mst, delta, replace": MST(epsilon=2.0, delta=1e-6, neighbours="replace"),
@@ -183,9 +184,14 @@ def test_adaptive_measures_all_columns_at_once_where_it_can_pay_for_that(tmp_pat
 
 
 @pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+@pytest.mark.parametrize("target", [None, "sex"])
 @pytest.mark.parametrize("odd", ["all missing", "values above", "one more like the others"])
 def test_which_values_are_merged_follows_from_what_was_released(
-    odd: str, tmp_path: Path, table_with: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+    odd: str,
+    target: str | None,
+    tmp_path: Path,
+    table_with: Callable[..., Table],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("understudy.synthesizers.adaptive.RARE", 100.0)
     merges: list[bytes] = []
@@ -196,7 +202,7 @@ def test_which_values_are_merged_follows_from_what_was_released(
         return merge(self, codes)
 
     monkeypatch.setattr(CentralCurator, "merge_values", heard)
-    method = Adaptive(epsilon=20.0, delta=1e-6)
+    method = Adaptive(epsilon=20.0, delta=1e-6, target=target)
     runs = [
         seen(method, table_with("add_remove", *row), SCHEMA, tmp_path)
         for row in ((), (ODD_ROWS[odd],))

@@ -10,7 +10,12 @@ from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import Axis, marginal
 from understudy.data.tables import Column
 from understudy.models.graphical.learner import GraphicalLearner
-from understudy.models.graphical.merging import merge_rare, spread_values
+from understudy.models.graphical.merging import (
+    merge_all_but,
+    merge_neighbours,
+    merge_rare,
+    spread_values,
+)
 from understudy.models.network import Node
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
@@ -31,6 +36,44 @@ def test_values_below_the_threshold_share_the_last_code_by_their_counts() -> Non
 
 def test_where_all_values_are_rare_the_largest_stays_by_itself() -> None:
     assert merge_rare(np.array([1.0, 4.0, 2.0]), 10.0).codes.tolist() == [1, 0, 1]
+
+
+def test_neighbours_are_merged_until_each_has_its_quota() -> None:
+    counts = np.array([10.0, 20.0, 30.0, 40.0, 5.0, 3.0])
+    merged = merge_neighbours(counts, 25.0, ordered=6)
+    assert merged.codes.tolist() == [0, 0, 1, 2, 2, 2]  # too little is left at the end
+    assert merged.shares == pytest.approx([1 / 3, 2 / 3, 1.0, 40 / 48, 5 / 48, 3 / 48])
+    assert merged.sum(counts).tolist() == [30.0, 30.0, 48.0]
+
+
+def test_values_without_an_order_stay_by_themselves() -> None:
+    merged = merge_neighbours(np.array([5.0, 5.0, 5.0, 9.0]), 8.0, ordered=3)
+    assert merged.codes.tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("counts", "codes"),
+    [
+        ([100, 0, 0, 0], [0, 1, 1, 1]),
+        ([0, 0, 0, 100], [0, 0, 0, 1]),
+        ([0, 100, 0, 0], [0, 0, 1, 1]),
+        ([0, 0, 0, 0], [0, 1, 1, 1]),
+        ([1, 1], [0, 1]),
+    ],
+)
+@pytest.mark.parametrize("quota", [50.0, 1e9])
+def test_at_least_two_values_are_left(counts: list[int], codes: list[int], quota: float) -> None:
+    merged = merge_neighbours(np.array(counts, dtype=np.float64), quota, ordered=len(counts))
+    assert merged.codes.tolist() == codes
+    assert np.bincount(merged.codes, merged.shares) == pytest.approx([1.0, 1.0])
+
+
+def test_all_but_the_most_frequent_values_are_merged() -> None:
+    counts = np.array([50.0, 1.0, 30.0, 3.0, 40.0])
+    assert merge_all_but(counts, 3).codes.tolist() == [0, 2, 2, 2, 1]
+    assert merge_all_but(counts, 2).codes.tolist() == [0, 1, 1, 1, 1]
+    for enough in (5, 6, 100):
+        assert merge_all_but(counts, enough).values == 5
 
 
 def test_a_spread_node_keeps_its_counts_and_depends_on_nothing_within_a_code() -> None:

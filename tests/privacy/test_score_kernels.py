@@ -201,6 +201,16 @@ def test_a_way_out_early_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert most_steps_of_a_row(steps_with_a_way_out, even, monkeypatch) > 20 * even.shape[1]
 
 
+def test_the_knapsack_lies_alike_in_memory_whatever_the_counts() -> None:
+    page, line, number = 4096, 64, 4
+    excesses = [*range(5_000), 10**6, 10**6 + 1, MAX_ROWS]
+    rooms = [score_kernels.knapsack_room(excess) for excess in excesses]
+    assert all(room > excess // 2 for room, excess in zip(rooms, excesses, strict=True))
+    (place,) = {number * room % page for room in rooms}
+    assert place % line == 0
+    assert 1024 <= place <= page - 1024  # stores into one row do not hold up reads of the other
+
+
 # --------------------------------------------------------------------------- score I: its error
 
 getcontext().prec = 60

@@ -268,7 +268,7 @@ def count_merged(
             _add_to(table, counts[lane * cells : (lane + 1) * cells])
         for m in tables.members[tables.starts[t] : tables.starts[t + 1]]:
             marginal = marginals.axes[marginals.starts[m] : marginals.starts[m + 1]]
-            out = flat[marginals.offsets[m] : marginals.offsets[m + 1]]
+            out = flat[marginals.begins[m] : marginals.ends[m]]
             spread(table, own[:depth], marginal, axes, spare, out)
 
 
@@ -286,7 +286,7 @@ def count_alone(
     index = np.empty(BLOCK, np.uint32)
     for m in chosen:
         marginal = marginals.axes[marginals.starts[m] : marginals.starts[m + 1]]
-        table = flat[marginals.offsets[m] : marginals.offsets[m + 1]]
+        table = flat[marginals.begins[m] : marginals.ends[m]]
         tally(columns, marginal, axes.sizes, first, last, index, 1, table)
 
 
@@ -519,7 +519,7 @@ def count_packed(
                 picked[depth] = packed.place[axis]
                 depth += 1
         columns = picked[:depth]
-        out = flat[marginals.offsets[m] : marginals.offsets[m + 1]]
+        out = flat[marginals.begins[m] : marginals.ends[m]]
         # out[s] is first the count for subset s, whose bits read like the cell's index: last axis
         # lowest.
         out[0] = rows

@@ -27,8 +27,10 @@ class MarginalLayout(NamedTuple):
     """int64: marginal m has the axes ``axes[starts[m]:starts[m + 1]]``."""
     starts: Array
     """int64 (marginals + 1,)"""
-    offsets: Array
-    """int64 (marginals + 1,): its table, in C order, is ``flat[offsets[m]:offsets[m + 1]]``."""
+    begins: Array
+    """int64 (marginals,): its table, in C order, is ``flat[begins[m]:ends[m]]``."""
+    ends: Array
+    """int64 (marginals,)"""
 
 
 class MergedTables(NamedTuple):

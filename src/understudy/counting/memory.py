@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,38 +155,45 @@ class MemoryCounter(Counter):
         cells. Within that, larger batches are faster, for more tables can be merged. The order of
         marginals does not matter.
         """
+        outlined = self._outline(marginals)
+        flat, offsets = _make_room(outlined.cells)
+        self._count(outlined, offsets[:-1], flat)
+        return flat, offsets
+
+    def count_into(self, marginals: Sequence[Marginal], flat: Ints, begins: Ints) -> None:
+        """Add one table per marginal to a buffer, each from its place in `begins` on.
+
+        So several counters share one buffer, and no table is copied.
+        """
+        self._count(self._outline(marginals), begins, flat)
+
+    def _outline(self, marginals: Sequence[Marginal]) -> _Outlined:
+        """The marginals by numbers; with masks where kernels are to count them."""
         starts, axes = self._lookup(marginals)
         seconds = plain.counting_seconds(len(marginals), len(axes), self._kept)
         if _KERNELS.kernels_for(seconds) is None:
             cells = plain.outline(starts, axes, self._sizes, self._base, MAX_CELLS)
             self._refuse(marginals, cells)
             if _KERNELS.kernels_for(plain.summing_seconds(int(cells.sum()))) is None:
-                return self._count_plainly(starts, axes, cells)
-        return self._count_by_kernels(marginals, starts, axes)
-
-    def _count_plainly(self, starts: Ints, axes: Ints, cells: Ints) -> tuple[Ints, Ints]:
-        flat, offsets = _make_room(cells)
-        rows = (self._codes_at, self._weights, self._kept)
-        plain.count_marginals(starts, axes, self._sizes, *rows, offsets, flat)
-        return flat, offsets
-
-    def _count_by_kernels(
-        self, marginals: Sequence[Marginal], starts: Ints, axes: Ints
-    ) -> tuple[Ints, Ints]:
-        kernels = _load_kernels()
-        words = self._closures.shape[1]
+                return _Outlined(starts=starts, axes=axes, cells=cells, masks=None)
         cells = np.empty(len(marginals), np.int64)
-        masks = np.zeros((len(marginals), words), np.uint64)
-        kernels.outline(axes, starts, self._axes, MAX_CELLS, cells, masks)
+        masks = np.zeros((len(marginals), self._closures.shape[1]), np.uint64)
+        _load_kernels().outline(axes, starts, self._axes, MAX_CELLS, cells, masks)
         self._refuse(marginals, cells)
-        flat, offsets = _make_room(cells)
+        return _Outlined(starts=starts, axes=axes, cells=cells, masks=masks)
+
+    def _count(self, outlined: _Outlined, begins: Ints, flat: Ints) -> None:
+        starts, axes, cells = outlined.starts, outlined.axes, outlined.cells
+        asked = layout.MarginalLayout(axes=axes, starts=starts, begins=begins, ends=begins + cells)
+        if outlined.masks is None:
+            rows = (self._codes_at, self._weights, self._kept)
+            plain.count_marginals(asked, self._sizes, *rows, flat)
+            return
         packed = self._find_packed(starts, axes)
-        merged = ~packed & (cells <= kernels.MERGED_CELLS)
-        asked = layout.MarginalLayout(axes=axes, starts=starts, offsets=offsets)
+        merged = ~packed & (cells <= _load_kernels().MERGED_CELLS)
         self._count_packed(np.flatnonzero(packed), asked, flat)
-        self._count_merged(np.flatnonzero(merged), masks, cells, asked, flat)
+        self._count_merged(np.flatnonzero(merged), outlined.masks, cells, asked, flat)
         self._count_alone(np.flatnonzero(~packed & ~merged), asked, flat)
-        return flat, offsets
 
     # Rolling up
 
@@ -527,6 +534,16 @@ def _make_room(cells: Ints) -> tuple[Ints, Ints]:
     offsets = np.zeros(len(cells) + 1, np.int64)
     np.cumsum(cells, out=offsets[1:])
     return np.zeros(int(offsets[-1]), np.int64), offsets
+
+
+class _Outlined(NamedTuple):
+    """Marginals as numbers of axes, with the sizes of their tables."""
+
+    starts: Ints
+    axes: Ints
+    cells: Ints
+    masks: NDArray[np.uint64] | None
+    """Which axes each has; None where plain NumPy is to count them."""
 
 
 class _Matrices:

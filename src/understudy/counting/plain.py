@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.layout import MarginalLayout
+
 Ints = NDArray[np.int64]
 
 TOO_LARGE = -1
@@ -59,13 +61,11 @@ def outline(starts: Ints, axes: Ints, sizes: Ints, base: Ints, limit: int) -> In
 
 
 def count_marginals(
-    starts: Ints,
-    axes: Ints,
+    marginals: MarginalLayout,
     sizes: Ints,
     column: Callable[[int, slice], NDArray[Any]],
     weights: NDArray[np.uint32],
     rows: int,
-    offsets: Ints,
     flat: Ints,
 ) -> None:
     """Add every marginal, row by row, to its place in `flat`.
@@ -80,13 +80,13 @@ def count_marginals(
         How many rows `column` has.
     """
     known_sizes = sizes.tolist()
-    for m, (first, last) in enumerate(pairwise(starts.tolist())):
-        table = flat[offsets[m] : offsets[m + 1]]
+    for m, (first, last) in enumerate(pairwise(marginals.starts.tolist())):
+        table = flat[marginals.begins[m] : marginals.ends[m]]
         stretch = max(STRETCH, len(table))
         for begin in range(0, rows, stretch):
             part = slice(begin, min(begin + stretch, rows))
             index = np.zeros(part.stop - begin, np.intp)
-            for axis in axes[first:last].tolist():
+            for axis in marginals.axes[first:last].tolist():
                 index *= known_sizes[axis]
                 index += column(axis, part)
             table += count_codes(index, weights[part], len(table))

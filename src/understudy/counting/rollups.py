@@ -12,10 +12,11 @@ rows. Tables that lack the same leading attributes of the order so share their r
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,16 +102,13 @@ class RollUps(Counter):
         )
         if len(homes) == 1:
             return homes[0][0].count_flat(marginals)
-        cells = [
-            int(np.prod([self.size(axis) for axis in axes], dtype=np.int64)) for axes in marginals
-        ]
+        sizes = {axis: self.size(axis) for axis in set(chain.from_iterable(marginals))}
+        cells = [math.prod(sizes[axis] for axis in axes) for axes in marginals]
         offsets = np.zeros(len(marginals) + 1, np.int64)
         np.cumsum(cells, out=offsets[1:])
-        flat = np.empty(int(offsets[-1]), np.int64)
+        flat = np.zeros(int(offsets[-1]), np.int64)
         for counter, places in homes:
-            counted, starts = counter.count_flat([marginals[place] for place in places])
-            for place, (begin, end) in zip(places, pairwise(starts.tolist()), strict=True):
-                flat[offsets[place] : offsets[place + 1]] = counted[begin:end]
+            counter.count_into([marginals[place] for place in places], flat, offsets[places])
         return flat, offsets
 
     def _homes(

@@ -35,6 +35,11 @@ from understudy.synthesizers.adaptive_budget import (
     find_max_cells,
 )
 from understudy.synthesizers.adaptive_rounds import SWEEPS, Limits, Rounds
+from understudy.synthesizers.adaptive_target import (
+    keep_telling,
+    measure_pairs,
+    merge_for_target,
+)
 from understudy.synthesizers.adaptive_whole import learn_all, pays_for_all
 from understudy.synthesizers.collected import fit_collected
 from understudy.synthesizers.independent import learn_rows_only
@@ -57,10 +62,6 @@ DESCENT_STEPS = 25
 
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
-
-TARGET_SHARE = 0.3
-"""Where a column is to be predicted, the share of what is left after single attributes that goes to
-each other one together with it."""
 
 MAX_GROUPS = 50_000
 """Where there would be more groups of three attributes, only pairs are considered."""
@@ -92,7 +93,8 @@ class Adaptive(Synthesizer):
         all.
     target
         The column that somebody will predict from the others: each of them is measured together
-        with it before anything is selected, and only marginals that hold it are.
+        with it before anything is selected; then only marginals are that hold it and columns that
+        were seen to tell something of it.
     order
         The most attributes that a measured marginal has; more where rows and budget pay for one of
         all attributes.
@@ -222,9 +224,8 @@ class Adaptive(Synthesizer):
             return learn_all(learner, rest.plus(holdout_budget), self.parameters())
         found = False
         if rest.amount > 0:
-            learner = learner.merge_rare_values(RARE * self._find_noise(learner, rest))
-            groups = self._find_groups(learner)
-            rest = self._measure_with_target(learner, groups, rest)
+            learner = self._merge_values(learner, rest)
+            groups, rest = self._measure_with_target(learner, self._find_groups(learner), rest)
             learner.refit(SWEEPS)
         if groups:
             rounds = Rounds(learner, groups, self._find_limits(learner, budget, rest))
@@ -331,17 +332,20 @@ class Adaptive(Synthesizer):
         learner.refit(SWEEPS)
         return rest
 
-    def _measure_with_target(
-        self, learner: GraphicalLearner, groups: Sequence[Group], budget: Budget
-    ) -> Budget:
-        """Measure each attribute together with the target, if there is one; returns what is left.
+    def _merge_values(self, learner: GraphicalLearner, budget: Budget) -> GraphicalLearner:
+        """The learner without values that tables of several attributes could not tell apart."""
+        if self.target is not None:
+            return merge_for_target(learner, self.target, budget)
+        return learner.merge_rare_values(RARE * self._find_noise(learner, budget))
 
-        What each tells by itself is most of what can be predicted, and where a choice would be
-        noise none could find it.
+    def _measure_with_target(
+        self, learner: GraphicalLearner, groups: list[Group], budget: Budget
+    ) -> tuple[list[Group], Budget]:
+        """Measure each attribute together with the target, if there is one; returns the groups that
+        may still be selected, and what is left.
         """
         pairs = [group for group in groups if len(group) == 2]
         if self.target is None or not pairs:
-            return budget
-        now, rest = budget.split(TARGET_SHARE, 1 - TARGET_SHARE)
-        learner.measure(pairs, now.equally(len(pairs)))
-        return rest
+            return groups, budget
+        rest = measure_pairs(learner, pairs, budget)
+        return keep_telling(learner, pairs, groups), rest

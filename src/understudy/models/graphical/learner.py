@@ -93,6 +93,12 @@ class GraphicalLearner:
             name: merge_rare(self.pool.table((name,)), self._find_threshold(name, threshold))
             for name in self.sizes
         }
+        return self.merge_values(merged)
+
+    def merge_values(self, merged: Mapping[str, Merged]) -> GraphicalLearner:
+        """One of the same single attributes with some values merged, if the curator can; else this
+        one.
+        """
         merged = {name: one for name, one in merged.items() if one.values < len(one.codes)}
         curator = None
         if merged:

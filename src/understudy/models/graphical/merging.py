@@ -23,7 +23,7 @@ class Merged:
     Attributes
     ----------
     codes
-        For each value the code that it is merged into; rare ones share the last.
+        For each value the code that it is merged into.
     shares
         For each value its share of that code's rows.
     """
@@ -43,12 +43,8 @@ class Merged:
     def share(self, counts: Table) -> Merged:
         """The same with shares by these noisy counts of all values."""
         likely = project_counts(counts, max(float(counts.sum()), 1.0))
-        rare = np.bincount(self.codes)[self.codes] > 1
-        if likely[rare].sum() <= 0:
-            likely[rare] = 1.0
-        shares = np.ones(len(counts))
-        shares[rare] = likely[rare] / likely[rare].sum()
-        return Merged(self.codes, shares)
+        likely[self.sum(likely)[self.codes] <= 0] = 1.0  # nothing is known of these
+        return Merged(self.codes, likely / self.sum(likely)[self.codes])
 
 
 def merge_rare(counts: Table, threshold: float) -> Merged:
@@ -56,6 +52,42 @@ def merge_rare(counts: Table, threshold: float) -> Merged:
     frequent = np.flatnonzero(counts >= min(threshold, float(counts.max())))
     codes = np.full(len(counts), len(frequent), dtype=np.int64)
     codes[frequent] = np.arange(len(frequent))
+    return Merged(codes, np.ones(len(counts))).share(counts)
+
+
+def merge_all_but(counts: Table, values: int) -> Merged:
+    """Merge all values but the most frequent ones, so that there are at most ``values``."""
+    frequent = np.sort(np.argsort(-counts, kind="stable")[: values - 1])
+    codes = np.full(len(counts), len(frequent), dtype=np.int64)
+    codes[frequent] = np.arange(len(frequent))
+    return Merged(codes, np.ones(len(counts))).share(counts)
+
+
+def merge_neighbours(counts: Table, quota: float, ordered: int) -> Merged:
+    """Merge neighbours until each has as many rows as the quota, by noisy counts.
+
+    Parameters
+    ----------
+    counts
+        Of all values.
+    quota
+        How many rows a merged value has at least, but for the last.
+    ordered
+        How many values are in order, from the first on; all others (missing) stay by themselves.
+    """
+    likely = project_counts(counts, max(float(counts.sum()), 1.0))
+    codes = np.zeros(len(counts), dtype=np.int64)
+    code, rows = 0, 0.0
+    for value in range(ordered):
+        codes[value] = code
+        rows += likely[value]
+        if rows >= quota:
+            code, rows = code + 1, 0.0
+    if code > 1 and rows < quota:  # too little is left at the end: it joins those before
+        codes[:ordered] = np.minimum(codes[:ordered], code - 1)
+    if not codes[:ordered].any():  # one value has nearly all rows, and is told from those above
+        codes[min(int(likely[:ordered].argmax()) + 1, ordered - 1) : ordered] = 1
+    codes[ordered:] = codes[:ordered].max() + 1 + np.arange(len(counts) - ordered)
     return Merged(codes, np.ones(len(counts))).share(counts)
 
 
