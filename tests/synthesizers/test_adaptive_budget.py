@@ -108,3 +108,29 @@ def test_in_epsilon_single_columns_are_not_measured_bit_by_bit(
     rounds.selecting, rounds.measuring = step.split(0.1, 0.9)
     rounds.noise, rounds.cells, rounds.places = 0.01, np.array([4.0]), np.array([0])
     assert rounds._prefers_one_way() is prefers
+
+
+@pytest.mark.parametrize(("currency", "power"), [("rho", 1), ("epsilon", 2)])
+def test_single_columns_divide_a_price_such_that_their_noise_falls_most(
+    currency: Any, power: int
+) -> None:
+    """Those with many values get more; any other division leaves a larger sum of squares."""
+    sizes = {"a": 2, "b": 7, "c": 16, "d": 41}
+    asked: list[tuple[Any, Any]] = []
+    known = learner(sizes, 10.0)
+    known.measure = lambda groups, costs: asked.append((groups, costs))
+    OneWayWorth(known).measure(Budget(0.5, currency))
+    [(groups, costs)] = asked
+    assert groups == [(name,) for name in sizes]
+    amounts = np.array([cost.amount for cost in costs])
+    assert 0.5 * (1 - 1e-9) <= amounts.sum() <= 0.5
+    assert (np.diff(amounts) > 0).all()
+
+    def sum_of_squares(amounts: Any) -> float:
+        return float((np.array(list(sizes.values())) ** 2 / amounts**power).sum())
+
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        other = amounts * rng.uniform(0.7, 1.4, 4)
+        other *= amounts.sum() / other.sum()
+        assert sum_of_squares(amounts) <= sum_of_squares(other) * (1 + 1e-9)

@@ -108,7 +108,7 @@ class Rounds:
             if len(self.places) and self._could_stand_out():
                 return True
             if self.left.amount <= 0:
-                self.learner.measure_again(now)
+                self._measure_known(now)
                 break
             if len(self.places) and self._prefers_one_way():
                 self._measure_one_way(now)
@@ -193,14 +193,20 @@ class Rounds:
             return
         self.step *= PATIENCE
         if self.step > self.left.amount:
-            self.learner.measure_again(self.left)
+            self._measure_known(self.left)
             self.left = Budget(0.0, self.left.currency)
 
     def _measure_one_way(self, cost: Budget) -> None:
         """Single attributes are worth more than any table: they get what one would cost."""
-        groups: list[Group] = [(name,) for name in self.learner.sizes]
-        self.learner.measure(groups, cost.equally(len(groups)))
+        self.one_way.measure(cost)
         self.estimate()
+
+    def _measure_known(self, cost: Budget) -> None:
+        """Spend the last part of the budget on what the model consists of."""
+        if self.found:
+            self.learner.measure_again(cost)
+        else:
+            self.one_way.measure(cost)
 
     def _prefers_one_way(self) -> bool:
         """Whether single attributes are worth more than the noise of the smallest table: else it is
