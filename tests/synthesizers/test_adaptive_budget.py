@@ -11,7 +11,12 @@ import pytest
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import mean_integer_noise
 from understudy.synthesizers.adaptive_budget import CLEAR_NOISE, MAX_CLEAR_SHARE, OneWayWorth
-from understudy.synthesizers.adaptive_rounds import Limits, Rounds
+from understudy.synthesizers.adaptive_rounds import (
+    CELLS_PER_CHOICE,
+    Limits,
+    Rounds,
+    find_selection_share,
+)
 
 
 def learner(sizes: dict[str, int], deviation: float, rows: float = 1000.0) -> Any:
@@ -134,3 +139,14 @@ def test_single_columns_divide_a_price_such_that_their_noise_falls_most(
         other = amounts * rng.uniform(0.7, 1.4, 4)
         other *= amounts.sum() / other.sum()
         assert sum_of_squares(amounts) <= sum_of_squares(other) * (1 + 1e-9)
+
+
+def test_a_selection_costs_more_where_tables_are_small() -> None:
+    """The share is the one at which the noise of a choice and that of a table do least harm."""
+    for cells in (4.0, 8.0, 100.0):
+        share = find_selection_share(np.array([cells / 2, cells * 2]))
+        others = np.linspace(0.001, 0.999, 999)
+        harm = CELLS_PER_CHOICE / np.sqrt(others) + cells / np.sqrt(1 - others)
+        assert share == pytest.approx(others[np.argmin(harm)], abs=0.001)
+    assert find_selection_share(np.array([4.0])) < 0.3
+    assert find_selection_share(np.array([100.0])) < 0.1

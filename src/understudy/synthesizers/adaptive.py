@@ -110,7 +110,7 @@ class Adaptive(Synthesizer):
         The share of the budget that goes to the one-way marginals; several times as much where
         there would be too much noise in them.
     selection_share
-        The share of a round that goes to the selection.
+        The share of a round that goes to the selection; up to a quarter where tables are small.
     penalty
         The handicap of a marginal: this times its expected noise. It is public, so it costs
         nothing.

@@ -81,8 +81,8 @@ class OneWayWorth:
         return math.sqrt(self.tables * float(self._falls(cost).mean()))
 
     def doubles(self, cost: Budget) -> bool:
-        """Whether a price at least doubles the precision of the average attribute."""
-        return float(self._precisions(cost).mean()) >= float(self.known.mean())
+        """Whether a price at least doubles the precision of half of the attributes."""
+        return float(np.median(self._precisions(cost) / self.known)) >= 1
 
     def rows_beside(
         self, cost: Budget, members: NDArray[np.int64], cells: NDArray[np.float64]
