@@ -150,3 +150,14 @@ def test_a_selection_costs_more_where_tables_are_small() -> None:
         assert share == pytest.approx(others[np.argmin(harm)], abs=0.001)
     assert find_selection_share(np.array([4.0])) < 0.3
     assert find_selection_share(np.array([100.0])) < 0.1
+
+
+def test_a_large_domain_does_not_take_what_all_single_columns_get() -> None:
+    """Before its rare values are merged, nearly all of its counts are noise."""
+    asked: list[Any] = []
+    for sizes in ({"a": 4, "b": 4, "large": 5000}, {"large": 5000, "larger": 9000}):
+        known = learner(sizes, 10.0)
+        known.measure = lambda groups, costs: asked.append([cost.amount for cost in costs])
+        OneWayWorth(known).measure(Budget(0.6, "rho"))
+    assert asked[0] == pytest.approx([0.2, 0.2, 0.2])
+    assert asked[1] == pytest.approx([0.3, 0.3])

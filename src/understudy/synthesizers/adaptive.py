@@ -108,7 +108,8 @@ class Adaptive(Synthesizer):
         How many rounds there would be, for each attribute, if all cost the same.
     one_way_share
         The share of the budget that goes to the one-way marginals; several times as much where
-        there would be too much noise in them.
+        there would be too much noise in them. An attribute gets more of it the more rows noise
+        moves in it.
     selection_share
         The share of a round that goes to the selection; up to a quarter where tables are small.
     penalty

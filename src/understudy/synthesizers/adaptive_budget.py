@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.graphical import Group
-from understudy.models.graphical.learner import GraphicalLearner
+from understudy.models.graphical.learner import LARGE_DOMAIN, GraphicalLearner
 from understudy.privacy.budget import Budget
 
 LEAST_CELLS, MOST_CELLS = 250_000, 4_000_000
@@ -134,8 +134,15 @@ class OneWayWorth:
         self.learner.measure(groups, cost.split(*self._shares(cost).tolist()))
 
     def _shares(self, cost: Budget) -> NDArray[np.float64]:
-        """The part of a price that each attribute gets."""
-        weights = np.maximum(self.squares, 1e-9) ** (1 / (_power(cost) + 1))
+        """The part of a price that each attribute gets.
+
+        In a large domain it is mostly noise that makes counts differ from 0, and would ask for
+        all: it counts like the average of the others.
+        """
+        squares = np.maximum(self.squares, 1e-9)
+        small = self.sizes < LARGE_DOMAIN
+        squares[~small] = squares[small].mean() if small.any() else 1.0
+        weights = squares ** (1 / (_power(cost) + 1))
         return np.asarray(weights / weights.sum())
 
     def _falls(self, cost: Budget) -> NDArray[np.float64]:
