@@ -68,3 +68,24 @@ def test_effects_that_no_table_tells_are_none() -> None:
     pool.add(("a",), np.array([6, 2]), 1.0)
     pool.add(("b",), np.array([4, 4]), 1.0)
     assert pool.table(("a", "b")) == pytest.approx(np.array([[3.0, 3.0], [1.0, 1.0]]))
+
+
+def test_tables_of_single_attributes_can_be_replaced() -> None:
+    rng = np.random.default_rng(3)
+    pool = Pool(SIZES)
+    for group, deviation in MEASURED.items():
+        shape = [SIZES[name] for name in group]
+        pool.add(group, rng.integers(0, 50, shape), deviation)
+    before = pool.table(("a", "b", "c"))
+    wanted = {name: rng.random(size) for name, size in SIZES.items()}
+    for table in wanted.values():
+        table *= pool.total / table.sum()
+    other = pool.replace_singles(wanted.__getitem__)
+    for name in SIZES:
+        assert other.table((name,)) == pytest.approx(wanted[name])
+        assert other.precision((name,)) == pool.precision((name,))
+    change = other.table(("a", "b", "c")) - before
+    for axis in range(3):  # what several attributes add to each other is as it was
+        change = change - change.mean(axis=tuple(i for i in range(3) if i != axis), keepdims=True)
+    assert change == pytest.approx(np.zeros_like(change), abs=1e-9)
+    assert pool.table(("a", "b", "c")) == pytest.approx(before)

@@ -11,7 +11,12 @@ import pytest
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import mean_integer_noise
 from understudy.synthesizers.adaptive_budget import CLEAR_NOISE, MAX_CLEAR_SHARE, OneWayWorth
-from understudy.synthesizers.adaptive_rounds import Limits, Rounds
+from understudy.synthesizers.adaptive_rounds import (
+    CELLS_PER_CHOICE,
+    Limits,
+    Rounds,
+    find_selection_share,
+)
 
 
 def learner(sizes: dict[str, int], deviation: float, rows: float = 1000.0) -> Any:
@@ -108,3 +113,51 @@ def test_in_epsilon_single_columns_are_not_measured_bit_by_bit(
     rounds.selecting, rounds.measuring = step.split(0.1, 0.9)
     rounds.noise, rounds.cells, rounds.places = 0.01, np.array([4.0]), np.array([0])
     assert rounds._prefers_one_way() is prefers
+
+
+@pytest.mark.parametrize(("currency", "power"), [("rho", 1), ("epsilon", 2)])
+def test_single_columns_divide_a_price_such_that_their_noise_falls_most(
+    currency: Any, power: int
+) -> None:
+    """Those with many values get more; any other division leaves a larger sum of squares."""
+    sizes = {"a": 2, "b": 7, "c": 16, "d": 41}
+    asked: list[tuple[Any, Any]] = []
+    known = learner(sizes, 10.0)
+    known.measure = lambda groups, costs: asked.append((groups, costs))
+    OneWayWorth(known).measure(Budget(0.5, currency))
+    [(groups, costs)] = asked
+    assert groups == [(name,) for name in sizes]
+    amounts = np.array([cost.amount for cost in costs])
+    assert 0.5 * (1 - 1e-9) <= amounts.sum() <= 0.5
+    assert (np.diff(amounts) > 0).all()
+
+    def sum_of_squares(amounts: Any) -> float:
+        return float((np.array(list(sizes.values())) ** 2 / amounts**power).sum())
+
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        other = amounts * rng.uniform(0.7, 1.4, 4)
+        other *= amounts.sum() / other.sum()
+        assert sum_of_squares(amounts) <= sum_of_squares(other) * (1 + 1e-9)
+
+
+def test_a_selection_costs_more_where_tables_are_small() -> None:
+    """The share is the one at which the noise of a choice and that of a table do least harm."""
+    for cells in (4.0, 8.0, 100.0):
+        share = find_selection_share(np.array([cells / 2, cells * 2]))
+        others = np.linspace(0.001, 0.999, 999)
+        harm = CELLS_PER_CHOICE / np.sqrt(others) + cells / np.sqrt(1 - others)
+        assert share == pytest.approx(others[np.argmin(harm)], abs=0.001)
+    assert find_selection_share(np.array([4.0])) < 0.3
+    assert find_selection_share(np.array([100.0])) < 0.1
+
+
+def test_a_large_domain_does_not_take_what_all_single_columns_get() -> None:
+    """Before its rare values are merged, nearly all of its counts are noise."""
+    asked: list[Any] = []
+    for sizes in ({"a": 4, "b": 4, "large": 5000}, {"large": 5000, "larger": 9000}):
+        known = learner(sizes, 10.0)
+        known.measure = lambda groups, costs: asked.append([cost.amount for cost in costs])
+        OneWayWorth(known).measure(Budget(0.6, "rho"))
+    assert asked[0] == pytest.approx([0.2, 0.2, 0.2])
+    assert asked[1] == pytest.approx([0.3, 0.3])

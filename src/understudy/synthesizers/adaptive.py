@@ -60,6 +60,10 @@ LAST_SWEEPS = 50
 DESCENT_STEPS = 25
 """How many steps the fit takes at last towards all tables together."""
 
+FIRST_LOOK = 0.3
+"""Of what single attributes get at first, this share is divided equally, and tells how to divide
+the rest."""
+
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
 
@@ -106,9 +110,10 @@ class Adaptive(Synthesizer):
         How many rounds there would be, for each attribute, if all cost the same.
     one_way_share
         The share of the budget that goes to the one-way marginals; several times as much where
-        there would be too much noise in them.
+        there would be too much noise in them. An attribute gets more of it the more rows noise
+        moves in it.
     selection_share
-        The share of a round that goes to the selection.
+        The share of a round that goes to the selection; up to a quarter where tables are small.
     penalty
         The handicap of a marginal: this times its expected noise. It is public, so it costs
         nothing.
@@ -236,7 +241,8 @@ class Adaptive(Synthesizer):
                 rounds.anneal(selection)
             found = rounds.found
         if held_out and not found:  # single attributes are all there is, and nothing to hold out
-            learner.measure_again(holdout_budget)
+            OneWayWorth(learner).measure(holdout_budget)
+        learner.shrink_singles()
         learner.refit(LAST_SWEEPS)
         learner.descend(DESCENT_STEPS)
         progress("measuring tables", 1, 1)
@@ -319,16 +325,23 @@ class Adaptive(Synthesizer):
             learner.refit(SWEEPS)
             return Budget(0.0, budget.currency)
         first, rest = budget.split(self.one_way_share, 1 - self.one_way_share)
-        learner.measure(singles, first.equally(len(singles)))
-        share = 0.0
+        look = FIRST_LOOK
+        if budget.currency == "epsilon":  # two tables tell less than one for the price of both
+            look = 1.0
+        equal, by_worth = first.split(look, 1 - look)
+        learner.measure(singles, equal.equally(len(singles)))
+        worth, share = OneWayWorth(learner), 0.0
+        if by_worth.amount > 0:
+            worth.measure(by_worth)
+            worth.refresh()
         if self.target is None:
-            share = OneWayWorth(learner).first_share(budget, self.one_way_share, self.rounds)
+            share = worth.first_share(budget, self.one_way_share, self.rounds)
         if share >= MAX_ONE_WAY_SHARE:
-            learner.measure(singles, rest.equally(len(singles)))
+            worth.measure(rest)
             rest = Budget(0.0, budget.currency)
         elif share > self.one_way_share:
             again, rest = rest.split(share - self.one_way_share, 1 - share)
-            learner.measure(singles, again.equally(len(singles)))
+            worth.measure(again)
         learner.refit(SWEEPS)
         return rest
 

@@ -9,7 +9,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.graphical.learner import GraphicalLearner
+from understudy.models.graphical import Group
+from understudy.models.graphical.learner import LARGE_DOMAIN, GraphicalLearner
 from understudy.privacy.budget import Budget
 
 LEAST_CELLS, MOST_CELLS = 250_000, 4_000_000
@@ -49,6 +50,10 @@ class OneWayWorth:
     table of several attributes tells of each one, too: with 1 / b of its precision where b cells
     are summed. All of it follows from prices, and from rows and noise as released.
 
+    A part of the budget goes to single attributes such that the sum of all K^2 falls most: K is the
+    number of values that have rows at all, times the noise in each, and precision grows with a
+    power of a price, so each attribute gets what is in proportion to K, or to K^(2/3) in epsilon.
+
     Parameters
     ----------
     learner
@@ -73,12 +78,11 @@ class OneWayWorth:
         """By how many rows the model must have a table wrong that is worth as much as single
         attributes are for a price.
         """
-        each = self._precision(cost.equally(len(self.sizes))[0])
-        return math.sqrt(self.tables * float(self._falls(each).mean()))
+        return math.sqrt(self.tables * float(self._falls(cost).mean()))
 
     def doubles(self, cost: Budget) -> bool:
-        """Whether a price at least doubles the precision of the average attribute."""
-        return self._precision(cost.equally(len(self.sizes))[0]) >= float(self.known.mean())
+        """Whether a price at least doubles the precision of half of the attributes."""
+        return float(np.median(self._precisions(cost) / self.known)) >= 1
 
     def rows_beside(
         self, cost: Budget, members: NDArray[np.int64], cells: NDArray[np.float64]
@@ -124,8 +128,31 @@ class OneWayWorth:
         worth = float(self.squares.mean()) * spent**power * step * self.tables / largest**2
         return float((math.sqrt(step**2 / 4 + worth) - step / 2) ** (1 / power))
 
-    def _falls(self, added: float) -> NDArray[np.float64]:
+    def measure(self, cost: Budget) -> None:
+        """Measure single attributes for a price; the model changes with the next fit."""
+        groups: list[Group] = [(name,) for name in self.learner.sizes]
+        self.learner.measure(groups, cost.split(*self._shares(cost).tolist()))
+
+    def _shares(self, cost: Budget) -> NDArray[np.float64]:
+        """The part of a price that each attribute gets.
+
+        In a large domain it is mostly noise that makes counts differ from 0, and would ask for
+        all: it counts like the average of the others.
+        """
+        squares = np.maximum(self.squares, 1e-9)
+        small = self.sizes < LARGE_DOMAIN
+        squares[~small] = squares[small].mean() if small.any() else 1.0
+        weights = squares ** (1 / (_power(cost) + 1))
+        return np.asarray(weights / weights.sum())
+
+    def _falls(self, cost: Budget) -> NDArray[np.float64]:
+        """By how much K^2 of each attribute falls."""
+        added = self._precisions(cost)
         return np.asarray(self.squares * added / (self.known + added))
+
+    def _precisions(self, cost: Budget) -> NDArray[np.float64]:
+        """The precision that a price adds to each attribute."""
+        return np.asarray(self._precision(cost) * self._shares(cost) ** _power(cost))
 
     def _precision(self, cost: Budget) -> float:
         noise = self.learner.curator.mean_noise(cost) / MEAN_OF_DEVIATION

@@ -30,6 +30,9 @@ WIDE_ATTRIBUTES_PER_SELECTION = 4
 more, since a look at all candidates costs far more than a choice.
 """
 
+CELLS_PER_CHOICE = 0.9
+"""The noise of a choice does as much harm as that of this many cells of a table."""
+
 FIRST_CELLS_SHARE = 0.1
 """From the beginning the cliques may have this share of their cells; the rest comes with the
 budget spent."""
@@ -49,6 +52,7 @@ class Limits:
     max_cells: float
     rounds: float
     selection_share: float
+    """At least; small tables are selected with more care."""
     penalty: float
     weigh_one_way: bool = True
     """Whether single attributes may get a round's budget where they are worth more than tables."""
@@ -83,6 +87,7 @@ class Rounds:
         self.clique_cells = np.zeros(len(groups))
         """How many cells the cliques would have with a group, when last looked at."""
         self.one_way = OneWayWorth(learner)
+        self.selection_share = max(limits.selection_share, find_selection_share(self.cells))
         self.left = limits.budget
         self.step = limits.budget.amount / max(limits.rounds * len(learner.sizes), 1.0)
         per_selection = ATTRIBUTES_PER_SELECTION
@@ -108,7 +113,7 @@ class Rounds:
             if len(self.places) and self._could_stand_out():
                 return True
             if self.left.amount <= 0:
-                self.learner.measure_again(now)
+                self._measure_known(now)
                 break
             if len(self.places) and self._prefers_one_way():
                 self._measure_one_way(now)
@@ -193,14 +198,20 @@ class Rounds:
             return
         self.step *= PATIENCE
         if self.step > self.left.amount:
-            self.learner.measure_again(self.left)
+            self._measure_known(self.left)
             self.left = Budget(0.0, self.left.currency)
 
     def _measure_one_way(self, cost: Budget) -> None:
         """Single attributes are worth more than any table: they get what one would cost."""
-        groups: list[Group] = [(name,) for name in self.learner.sizes]
-        self.learner.measure(groups, cost.equally(len(groups)))
+        self.one_way.measure(cost)
         self.estimate()
+
+    def _measure_known(self, cost: Budget) -> None:
+        """Spend the last part of the budget on what the model consists of."""
+        if self.found:
+            self.learner.measure_again(cost)
+        else:
+            self.one_way.measure(cost)
 
     def _prefers_one_way(self) -> bool:
         """Whether single attributes are worth more than the noise of the smallest table: else it is
@@ -242,7 +253,7 @@ class Rounds:
 
     def _split(self, step: Budget) -> tuple[Budget, ...]:
         """The parts of a step for selecting and for measuring."""
-        return step.split(self.limits.selection_share, 1 - self.limits.selection_share)
+        return step.split(self.selection_share, 1 - self.selection_share)
 
     def _find_candidates(self) -> NDArray[np.int64]:
         """The groups that could be measured now: noise leaves something to see, cliques stay
@@ -266,6 +277,16 @@ class Rounds:
         spent = 1 - self.left.amount / self.limits.budget.amount
         allowed = self.limits.max_cells * max(spent, FIRST_CELLS_SHARE)
         return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
+
+
+def find_selection_share(cells: NDArray[np.float64]) -> float:
+    """The share of a round that its selection should have, by the cells of the candidates.
+
+    Noise falls with the root of a price. So a choice does harm like c / sqrt(share), and a table of
+    n cells like n / sqrt(1 - share): least together where share / (1 - share) is (c / n)^(2/3).
+    """
+    usual = math.exp(float(np.log(cells).mean()))
+    return 1 / (1 + (usual / CELLS_PER_CHOICE) ** (2 / 3))
 
 
 def _number_members(names: Sequence[str], groups: Sequence[Group]) -> NDArray[np.int64]:

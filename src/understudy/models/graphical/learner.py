@@ -20,6 +20,7 @@ from understudy.models.graphical.descent import descend
 from understudy.models.graphical.fitting import Fit
 from understudy.models.graphical.merging import Merged, merge_rare, spread_values
 from understudy.models.graphical.pooling import Pool, parts_of
+from understudy.models.graphical.shrinkage import shrink_counts
 from understudy.models.measurements import MeasuredTable, Measurements
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
@@ -67,6 +68,8 @@ class GraphicalLearner:
         """Where rare values are merged: what is known of single attributes without that."""
         self.sizes = {a.name: a.size for a in curator.schema.modelled if a.size > 1}
         self.pool = Pool(self.sizes)
+        self._likely = self.pool
+        """What the distribution is fitted to: the pool, until single attributes are shrunk."""
         self.fit = Fit(self.sizes)
         self.measured: list[MeasuredTable] = []
         self._settled: set[Group] = set()
@@ -145,6 +148,7 @@ class GraphicalLearner:
                 if learner is not self:
                     self._add_single(groups[place][0], found.counts, float(found.deviation))
         self.fit.add(groups)
+        self._likely = self.pool
         changed = {name for group in groups for name in group}
         self._targets = {
             group: target for group, target in self._targets.items() if changed.isdisjoint(group)
@@ -192,6 +196,19 @@ class GraphicalLearner:
         """
         return group in self._settled
 
+    def shrink_singles(self) -> None:
+        """Fit single attributes to their likely tables from now on, until more is measured.
+
+        That is for the end: what is still to be measured is weighed by what was measured.
+        """
+        self._likely = self.pool.replace_singles(self._shrink)
+        self._targets = {}
+
+    def _shrink(self, name: str) -> NDArray[np.float64]:
+        """The likely table of a single attribute."""
+        group = (name,)
+        return shrink_counts(self.pool.table(group), self.pool.deviation(group), self.rows)
+
     def refit(self, sweeps: int) -> None:
         """Move the distribution towards all measured tables, from where it stands.
 
@@ -208,7 +225,7 @@ class GraphicalLearner:
 
     def descend(self, steps: int) -> None:
         """Move the distribution on, to where it is nearest to all measured tables together."""
-        descend(self.fit, self.pool, self.rows, min(steps, DESCENT_CELLS // self.fit.cells))
+        descend(self.fit, self._likely, self.rows, min(steps, DESCENT_CELLS // self.fit.cells))
 
     def _target(self, group: Group) -> NDArray[np.float64]:
         """The shares that a group should have.
@@ -220,7 +237,7 @@ class GraphicalLearner:
         What was measured since of other attributes changes no more than the number of rows.
         """
         if group not in self._targets:
-            table = project_counts(self.pool.table(group), self.rows) / self.rows
+            table = project_counts(self._likely.table(group), self.rows) / self.rows
             margins = [
                 (place, self._target((*group[:place], *group[place + 1 :])))
                 for place in range(len(group))
@@ -273,8 +290,8 @@ class GraphicalLearner:
         constant = [a.name for a in self.curator.schema.modelled if a.name not in self.sizes]
         merged = self._merged
         if self._all_values is not None:  # as much is known of rare values by now
-            known = self._all_values.pool
-            merged = {name: one.share(known.table((name,))) for name, one in merged.items()}
+            shrink = self._all_values._shrink
+            merged = {name: one.share(shrink(name)) for name, one in merged.items()}
         nodes = [spread_values(node, merged) for node in self._nodes()]
         return Network((*nodes, *(Node(name, (), np.array([self.rows])) for name in constant)))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,22 @@ class Pool:
                     [self._sizes[name] if name in part else 1 for name in group]
                 )
         return table
+
+    def replace_singles(self, estimate: Callable[[str], Table]) -> Pool:
+        """A pool with other tables of single attributes, as sure as these are, and all else as it
+        is here.
+
+        Parameters
+        ----------
+        estimate
+            Gives the table of an attribute by its name.
+        """
+        other = Pool(self._sizes)
+        other._sums, other._weights = dict(self._sums), self._weights
+        for name in self._sizes:
+            group = (name,)
+            other._sums[group] = self._weights[group] * _effect(estimate(name), group, group)
+        return other
 
     def precision(self, part: Group) -> float:
         """One over the variance of an effect, in each direction; 0 where no table tells it."""
