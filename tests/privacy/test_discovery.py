@@ -882,7 +882,7 @@ def test_a_column_with_next_to_no_word_of_a_vocabulary_is_empty() -> None:
     run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
     run.count_rows()
     finder = ValueFinder(run.asker, run._tallies, run.rows, 0.0)
-    found, held = finder.find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0))
+    found, held = finder.find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0), 1e-9)
     assert isinstance(found, Text)
     assert not held
 

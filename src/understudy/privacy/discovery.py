@@ -157,7 +157,7 @@ class Discovery:
         """The most that is asked until the rows are counted, and until the end."""
         self.asker = Asker(ledger, noise if noise is not None else SystemNoise())
         self.protection = self.asker.protection
-        self.rows = 0.0
+        self.rows = self._rows_deviation = 0.0
         self._present: dict[str, float] = {}
         self._telling: dict[str, float] = {}
         """About how many cells of a column are neither empty nor zero, or fewer."""
@@ -197,6 +197,7 @@ class Discovery:
             cost = price_count(self.budget)
             noisy = self.asker.histogram("number of rows", [rows], cost, 0.0)
             self.rows = float(max(int(noisy.counts[0]), 1))
+            self._rows_deviation = noisy.deviation
         facts = self.delta, len(self.draft.asked), self.rows
         if self.share is None:
             outlook = foresee_by_need(self.protection, self.budget, *facts)
@@ -217,9 +218,7 @@ class Discovery:
         kinds = {name: kind for name, kind in kinds.items() if name not in self._hopeless}
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
         words = [name for name, kind in kinds.items() if kind.words]
-        delta = 0.0
-        if words:
-            delta = round_down(exact(self.delta) / len(words))
+        delta = self._share_delta(kinds)
         share = self._share_for_ranges(kinds, delta)
         stepped = ("real", "time", "datetime")
         fine = [name for name in numbers if format_of(kinds[name]).kind in stepped]
@@ -238,6 +237,7 @@ class Discovery:
             self._seen_later(),
             self._present,
             notations=self._notations,
+            rows_deviation=self._rows_deviation,
         )
         self._top_up_words(words, costs, delta)
         self._ask_words(finder, {name: costs[name] for name in words}, delta)
@@ -259,13 +259,18 @@ class Discovery:
             if kind.words:
                 found = finder.find_words(name)
             elif kind.vocabulary is not None:
-                found = finder.find_vocabulary(name, kind.vocabulary, cost)
+                found = finder.find_vocabulary(name, kind.vocabulary, cost, delta)
             else:
                 found = finder.find_numbers(name, kind, ranges[name], steps.get(name), cost)
             attributes.append(found[0])
             if not found[1]:
                 empty.append(name)
         return Discovered(Schema(tuple(attributes)), tuple(empty))
+
+    def _share_delta(self, kinds: Mapping[str, Kind]) -> float:
+        """What each column that may name words gets of delta."""
+        naming = sum(kind.format is None for kind in kinds.values())
+        return round_down(exact(self.delta) / max(naming, 1))
 
     def _share_for_ranges(self, kinds: Mapping[str, Kind], delta: float) -> float:
         """Half of what is left, unless words would then lack it."""
@@ -399,7 +404,7 @@ class Discovery:
         self._kinds = self._choose_kinds()
         found = [name for name, kind in self._kinds.items() if kind.words]
         if found:
-            needed = self._rows_needed(len(found))
+            needed = self._rows_needed()
             for look in COMMONEST_LOOKS:
                 wanted = self.protection.histogram_price(look.deviation * needed, self.left)
                 cost = limit_price(wanted, self.left, look.share, max(len(found), 1))
@@ -412,9 +417,9 @@ class Discovery:
         self._hopeless = tuple(found)
         return self._hopeless
 
-    def _rows_needed(self, words: int) -> float:
-        """In about how many rows a word must occur to be named, if some columns hold words."""
-        delta = round_down(exact(self.delta) / words)
+    def _rows_needed(self) -> float:
+        """In about how many rows a word must occur to be named."""
+        delta = self._share_delta(self._kinds)
         share = self._share_for_ranges(self._kinds, delta)
         rest, _ = self.left.split(1 - share, share)
         cost = min(self._divide(rest, self._kinds).values(), key=lambda cost: -cost.amount)

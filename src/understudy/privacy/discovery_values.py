@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -63,6 +64,9 @@ MIN_STEP = 1e-6
 ZOOM_SHARE = 0.25
 """Of the price of a histogram: a first look, where values cannot be counted one by one."""
 
+LIKELY_REST = 3.0
+"""Deviations of the noise: more rows than that are left over beside a vocabulary, not noise."""
+
 MIN_HELD = 0.4
 """Of the cells that are not empty: where a domain holds less, nothing was found."""
 
@@ -96,6 +100,8 @@ class ValueFinder:
     """About how many cells of a column are not empty, or fewer."""
     notations: Mapping[str, str] = field(default_factory=dict)
     """How the numbers of a column are written, where it is not the plain way."""
+    rows_deviation: float = 0.0
+    """Of the noise in the number of rows."""
     words: dict[str, NamedWords] = field(default_factory=dict)
     """The words that were named so far."""
 
@@ -172,19 +178,52 @@ class ValueFinder:
             rest = _name_for_rest(values)
         return Category(name, "categorical", missing, values, other=rest), True
 
-    def find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
-        """The words of a public vocabulary, where enough rows hold them."""
-        tally = self.tallies[name]
-        counts = np.append(tally.vocabularies[place], tally.missing)
-        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
-        missing = _missing_mark(asked, asked.counts[1:])
-        if not self._holds_enough(name, asked.counts[:1]):
-            return self.give_up(name, missing, asked.counts[1:]), False
-        values = VOCABULARIES[place]
+    def find_vocabulary(
+        self, name: str, place: int, cost: Budget, delta: float
+    ) -> tuple[Attribute, bool]:
+        """The words of a public vocabulary, where enough rows hold them, and what else many rows
+        hold: "no" and "yes" stand beside "don't know". A row is in one cell of the histogram: of
+        the vocabulary, of a mark for missing values, or of another word, which is named by the
+        threshold.
+        """
+        tally, listed = self.tallies[name], set(VOCABULARIES[place])
+        words = [
+            word
+            for word in sorted(tally.words)
+            if word not in listed and word.strip() not in MARKS and len(word) <= MAX_TEXT_LENGTH
+        ]
+        counts = [int(tally.vocabularies[place]), *tally.missing.tolist()]
+        counts += [tally.words[word] for word in words]
+        asked = self.asker.histogram(f"values of {name}", counts, cost, delta)
+        held, absent, beside = np.split(asked.counts, [1, 1 + len(MARKS)])
+        missing = _missing_mark(asked, absent)
+        if not self._holds_enough(name, held):
+            return self.give_up(name, missing, absent), False
+        fewest = rows_to_be_seen(self.asker.protection, cost, delta)
+        named = {
+            word: count
+            for word, count in zip(words, beside.tolist(), strict=True)
+            if count >= fewest
+        }
+        # Marks are public cells: they need no threshold against disclosure.
+        seen = asked.stands_out(len(MARKS), FAR_FALSE_ALARM)
+        named |= {
+            mark: count
+            for mark, count in zip(MARKS, absent.tolist(), strict=True)
+            if count > seen and mark not in ("", missing)
+        }
+        values = (*VOCABULARIES[place], *sorted(named))
+        left = self.rows - held[0] - absent[0] - sum(named.values())
+        if missing:
+            left -= absent[MARKS.index(missing)]
+        spread = math.hypot(self.rows_deviation, asked.deviation * (len(named) + 2) ** 0.5)
+        rest = None
+        if left > LIKELY_REST * spread + MAX_UNNAMED * self.rows:
+            rest = _name_for_rest(values)
         kind = "categorical"
-        if place < BOOLEAN_VOCABULARIES:
+        if place < BOOLEAN_VOCABULARIES and not named and rest is None:
             kind = "boolean"
-        return Category(name, kind, missing, values), True
+        return Category(name, kind, missing, values, other=rest), True
 
     def find_numbers(
         self, name: str, kind: Kind, stretch: Range, step: float | None, cost: Budget
