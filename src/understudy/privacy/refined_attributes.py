@@ -165,6 +165,19 @@ def close_edges(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, .
     return attribute.edges[0], *inner, attribute.edges[-1]
 
 
+def join_empty_ends(edges: tuple[float, ...], shape: Shape) -> tuple[float, ...]:
+    """Edges of bins of which the outermost ones without any rows are one, at each end: what a model
+    puts there lies next to the rest (:func:`detail_of`), not anywhere in a bin that is many times
+    as wide.
+    """
+    starts = [low for low, _, rows, _ in segments(shape, edges) if round(rows) > 0]
+    if not starts:
+        return edges
+    first, last = np.searchsorted(np.array(edges), [starts[0], starts[-1]], side="right") - 1
+    kept = edges[max(int(first), 0) : int(last) + 2]
+    return tuple(sorted({edges[0], *kept, edges[-1]}))
+
+
 def detail_of(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
     """Segments with weights, for all bins in which they say something."""
     found: list[Segment] = []
