@@ -5,7 +5,7 @@ import pytest
 
 from understudy.counting.partition import Tally, ends_of
 from understudy.data.formats import CANDIDATES, Format
-from understudy.privacy.bins import NoisyCells, drop_below_zero, trim
+from understudy.privacy.bins import NoisyCells, drop_below_zero, find_held, trim
 from understudy.privacy.discovery_cells import Precision, Range, lay_cells
 from understudy.privacy.discovery_scores import KINDS, count_kinds, kind_odds
 from understudy.privacy.shapes import smooth
@@ -111,3 +111,20 @@ def test_a_spike_in_a_narrow_cell_is_seen_wherever_wide_cells_lie(wide_cells_fir
     edges = (0.0, *np.cumsum(sizes).tolist())
     masses = smooth(edges, sizes, counts, 200.0, 1.0).masses
     assert masses[wide_cells_first] == pytest.approx(4000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("counts", "held"),
+    [
+        ([0, 0, 900, 0, 0, 0, 0, 0], (2, 3)),
+        ([0, 90, 900, 0, 800, 0, 0, 0], (2, 5)),
+        ([90, 90, 90, 90, 90, 90, 90, 90], (0, 8)),
+        ([0, 0, 0, 0, 90, 90, 90, 90], (4, 8)),
+        ([0, 10, 0, -10, 0, 0, 0, 0], (0, 8)),
+    ],
+)
+def test_where_rows_certainly_are(counts: list[int], held: tuple[int, int]) -> None:
+    cells = NoisyCells(
+        edges=np.arange(9.0), counts=np.array(counts), deviation=30.0, stands_out=100.0
+    )
+    assert find_held(cells) == held

@@ -112,18 +112,34 @@ def _first_held(cells: NoisyCells, seen: float, bins: int) -> int:
     return int(free[-1]) + 1
 
 
+def find_held(cells: NoisyCells) -> tuple[int, int]:
+    """From which cell to before which one rows certainly are; everywhere if nothing stands out."""
+    first, _ = _first_certain(cells.counts, cells.stands_out)
+    last, _ = _first_certain(cells.counts[::-1], cells.stands_out)
+    if first == len(cells.counts):
+        return 0, len(cells.counts)
+    return first, len(cells.counts) - last
+
+
 def _certainly_held(cells: NoisyCells) -> int:
     """How many cells come before the end of any stretch that noise alone would not fill so."""
-    sums = np.concatenate([[0], np.cumsum(cells.counts)])
-    first = length = len(cells.counts)
+    return _first_certain(cells.counts, cells.stands_out)[1]
+
+
+def _first_certain(counts: NDArray[np.int64], stands_out: float) -> tuple[int, int]:
+    """The first and the last cell of the stretch that ends first, and is the shortest of these,
+    among those that noise alone would not fill so; the number of cells if there is none.
+    """
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    first = last = length = len(counts)
     width = 1
     while width <= length:
         within = sums[width:] - sums[:-width]
-        held = np.flatnonzero(within > cells.stands_out * math.sqrt(width))
-        if len(held):
-            first = min(first, int(held[0]) + width - 1)
+        held = np.flatnonzero(within > stands_out * math.sqrt(width))
+        if len(held) and held[0] + width - 1 < last:
+            first, last = int(held[0]), int(held[0]) + width - 1
         width *= 2
-    return first
+    return first, last
 
 
 def _expected_rows(sums: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:

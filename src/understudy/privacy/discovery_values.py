@@ -25,7 +25,14 @@ from understudy.data.inside_files import decimals_of, with_details
 from understudy.data.limits import add_limits, stand_in
 from understudy.data.public_words import find_others
 from understudy.data.tables import MARKS
-from understudy.privacy.bins import cut_bins, drop_below_zero, drop_empty_ends, keep_tails, trim
+from understudy.privacy.bins import (
+    cut_bins,
+    drop_below_zero,
+    drop_empty_ends,
+    find_held,
+    keep_tails,
+    trim,
+)
 from understudy.privacy.budget import Budget
 from understudy.privacy.discovery_budget import rows_to_be_seen
 from understudy.privacy.discovery_cells import (
@@ -61,8 +68,10 @@ MAX_UNNAMED = 0.002
 MIN_STEP = 1e-6
 """Reals with a finer step are taken to have none."""
 
-ZOOM_SHARE = 0.25
-"""Of the price of a histogram: a first look, where values cannot be counted one by one."""
+ZOOM_SHARE, ZOOMS, ZOOM_CELLS = 0.25, 2, 128
+"""Of the price of a histogram: looks beforehand, where values cannot be counted one by one. The
+second one sees a column that is far narrower than the range: years with a fraction.
+"""
 
 LIKELY_REST = 3.0
 """Deviations of the noise: more rows than that are left over beside a vocabulary, not noise."""
@@ -239,8 +248,10 @@ class ValueFinder:
         ends = ends_of(form.kind)
         grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost))
         if not grid.unit:
-            look, cost = cost.split(ZOOM_SHARE, 1 - ZOOM_SHARE)
-            held = self._zoom(name, kind, stretch, step, look)
+            looks, cost = cost.split(ZOOM_SHARE, 1 - ZOOM_SHARE)
+            held = None
+            for look in looks.equally(ZOOMS):
+                held = self._zoom(name, kind, stretch, step, look, held)
             grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost), held)
         far = values_far_from(grid, form.kind)
         counts = np.append(self._count_cells(name, kind, grid, far), self.tallies[name].limits)
@@ -280,15 +291,27 @@ class ValueFinder:
         return _with_certain_mark(quantity, asked, absent), True
 
     def _zoom(
-        self, name: str, kind: Kind, stretch: Range, step: float, cost: Budget
+        self,
+        name: str,
+        kind: Kind,
+        stretch: Range,
+        step: float,
+        cost: Budget,
+        held: tuple[float, float] | None,
     ) -> tuple[float, float]:
-        """The part of a range that seems to hold nearly all rows, from a first coarse look."""
+        """The part of a range in which rows certainly are, with a cell more on each side. Nothing
+        is lost beyond it: cells are wider there.
+        """
         form = format_of(kind)
-        grid = lay_cells(form.kind, ends_of(form.kind), stretch, step, self._precision(cost))
+        fine = replace(self._precision(cost), fixed_cells=ZOOM_CELLS)
+        grid = lay_cells(form.kind, ends_of(form.kind), stretch, step, fine, held)
         counts = self._count_cells(name, kind, grid, np.zeros(0))[: len(grid.edges) - 1]
-        asked = self.asker.histogram(f"extent of {name}", counts, cost, 0.0)
-        held = trim(asked.cells(grid.edges, asked.counts), self.seen_later).edges
-        return float(held[0]), float(held[-1])
+        what = "extent"
+        if held is not None:
+            what = "closer extent"
+        asked = self.asker.histogram(f"{what} of {name}", counts, cost, 0.0)
+        first, last = find_held(asked.cells(grid.edges, asked.counts))
+        return float(grid.edges[max(first - 1, 0)]), float(grid.edges[min(last + 1, len(counts))])
 
     def _precision(self, cost: Budget) -> Precision:
         protection = self.asker.protection

@@ -105,7 +105,7 @@ SEEN = 4.0
 PEAK_CELLS, PEAK_TIMES = 3, 4.0
 """A run of so few cells, so much denser than its neighbours, may be a spike."""
 
-CONFIRMED, MAX_ALONE = 3.0, 1 / 32
+CONFIRMED, MAX_ALONE = 3.0, 1 / 8
 """Standard deviations: a peak in the midst of nothing, over such a part of the range at most, that
 has fewer rows by the second count alone is taken back. Of some hundred cells noise alone makes the
 first count of a few high, and so the mean of both.
