@@ -54,6 +54,7 @@ from understudy.privacy.discovery_budget import (
     choice_price,
     foresee,
     foresee_by_need,
+    frequent_numbers_price,
     kinds_prices,
     limit_price,
     noise_tail,
@@ -94,6 +95,9 @@ from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
 
 MIN_TELLING = 0.02
 """Of the rows: no fewer cells are counted on to tell the step of a column."""
+
+MIN_GRID = 0.001
+"""Reals with a finer step than that are told apart by what they are, not by a grid."""
 
 CLOSER_LOOK = 0.045
 """Of the budget: what a look at the inside of bins spends on its first histograms, by default."""
@@ -218,12 +222,13 @@ class Discovery:
         kinds = {name: kind for name, kind in kinds.items() if name not in self._hopeless}
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
         words = [name for name, kind in kinds.items() if kind.words]
-        delta = self._share_delta(kinds)
-        share = self._share_for_ranges(kinds, delta)
+        share = self._share_for_ranges(kinds, self._share_delta(kinds))
         stepped = ("real", "time", "datetime")
         fine = [name for name in numbers if format_of(kinds[name]).kind in stepped]
         steps = self._choose_steps(kinds, fine)
         kinds = as_integers(kinds, steps)
+        gridless = [name for name, step in steps.items() if self._lacks_grid(kinds[name], step)]
+        delta = self._share_delta(kinds, len(gridless))
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
         steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges))
         for name, notation in self._notations.items():
@@ -239,6 +244,7 @@ class Discovery:
             notations=self._notations,
             rows_deviation=self._rows_deviation,
         )
+        self._ask_numbers(finder, {name: kinds[name] for name in gridless}, steps, delta)
         self._top_up_words(words, costs, delta)
         self._ask_words(finder, {name: costs[name] for name in words}, delta)
         attributes: list[Attribute] = []
@@ -267,10 +273,32 @@ class Discovery:
                 empty.append(name)
         return Discovered(Schema(tuple(attributes)), tuple(empty))
 
-    def _share_delta(self, kinds: Mapping[str, Kind]) -> float:
-        """What each column that may name words gets of delta."""
-        naming = sum(kind.format is None for kind in kinds.values())
+    def _share_delta(self, kinds: Mapping[str, Kind], gridless: int = 0) -> float:
+        """What each column that may name words or numbers gets of delta."""
+        naming = gridless + sum(kind.format is None for kind in kinds.values())
         return round_down(exact(self.delta) / max(naming, 1))
+
+    def _lacks_grid(self, kind: Kind, step: float) -> bool:
+        """Whether numbers that many rows share are asked for by themselves: on no coarse grid a
+        look at the inside of bins would find them.
+        """
+        return self.share is None and format_of(kind).kind == "real" and step < MIN_GRID
+
+    def _ask_numbers(
+        self,
+        finder: ValueFinder,
+        kinds: Mapping[str, Kind],
+        steps: Mapping[str, float],
+        delta: float,
+    ) -> None:
+        """Ask for the numbers that many rows share, beyond the price of discovery so far."""
+        if not kinds:
+            return
+        facts = self.protection, self.budget, delta, self.rows, len(kinds)
+        cost = frequent_numbers_price(*facts)
+        self._raise_price(len(kinds) * exact(cost.amount))
+        for name, kind in kinds.items():
+            finder.ask_numbers(name, kind, steps[name], cost, delta)
 
     def _share_for_ranges(self, kinds: Mapping[str, Kind], delta: float) -> float:
         """Half of what is left, unless words would then lack it."""

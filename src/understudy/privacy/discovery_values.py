@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -76,6 +77,9 @@ second one sees a column that is far narrower than the range: years with a fract
 LIKELY_REST = 3.0
 """Deviations of the noise: more rows than that are left over beside a vocabulary, not noise."""
 
+MAX_NAMED_NUMBERS = 12
+"""So many numbers that many rows share get a bin of their own."""
+
 MIN_HELD = 0.4
 """Of the cells that are not empty: where a domain holds less, nothing was found."""
 
@@ -113,6 +117,8 @@ class ValueFinder:
     """Of the noise in the number of rows."""
     words: dict[str, NamedWords] = field(default_factory=dict)
     """The words that were named so far."""
+    numbers: dict[str, NamedNumbers] = field(default_factory=dict)
+    """The same of numbers."""
 
     def ask_words(self, name: str, cost: Budget, delta: float) -> None:
         """Name the words with a noisy count above the threshold."""
@@ -273,6 +279,9 @@ class ValueFinder:
             listed = self._list_codes(asked, facts, inside, sentinels, int(absent.max()))
             if listed is not None:
                 return _with_certain_mark(listed, asked, absent), True
+        shared = self.numbers.get(name, NamedNumbers({}, asked))
+        if not grid.unit and self._are_all(shared, int(absent.max())):
+            return _listed(facts, np.unique(np.round(list(shared.counts), 12))), True
         found = drop_below_zero(asked.cells(grid.edges, inside))
         whole = found
         if len(inside) > MAX_UNIT_BINS:
@@ -287,8 +296,36 @@ class ValueFinder:
         if form.kind == "integer":
             width = 1.0
         bins = _with_sentinels(bins, sentinels.tolist(), width)
+        bins = _with_numbers(bins, shared.most, grid.step)
         quantity = _quantity(facts, cut_at_limits(bins, limits, width))
         return _with_certain_mark(quantity, asked, absent), True
+
+    def ask_numbers(self, name: str, kind: Kind, step: float, cost: Budget, delta: float) -> None:
+        """Name the numbers that many rows share, by the threshold, in a column of reals of which no
+        grid tells them: logarithms, means of groups, wind speeds in another unit.
+        """
+        tally, found = self.tallies[name], Counter[float]()
+        assert kind.format is not None
+        if kind.format in tally.formats:
+            for numbers, counts in tally.formats[kind.format].values:
+                places = numbers
+                if step >= MIN_STEP:
+                    places = np.rint(numbers / step)
+                for place, count in zip(places.tolist(), counts.tolist(), strict=True):
+                    found[place] += count
+        fewest = self.asker.protection.rows_per_person + 1
+        keys = sorted(place for place, count in found.items() if count >= fewest)
+        asked = self.asker.histogram(
+            f"frequent numbers of {name}", [found[key] for key in keys], cost, delta
+        )
+        least = rows_to_be_seen(self.asker.protection, cost, delta)
+        per_unit = 1
+        if step >= MIN_STEP:
+            per_unit = round(1 / step)
+        named = zip(keys, asked.counts.tolist(), strict=True)
+        self.numbers[name] = NamedNumbers(
+            {key / per_unit: count for key, count in named if count >= least}, asked
+        )
 
     def _zoom(
         self,
@@ -364,6 +401,13 @@ class ValueFinder:
         if between.sum() > asked.deviation * len(between) ** 0.5:
             return None
         return _listed(facts, codes)
+
+    def _are_all(self, shared: NamedNumbers, absent: int) -> bool:
+        """Whether hardly any rows hold another number than those that are named."""
+        if not 2 <= len(shared.counts) <= MAX_FEW_VALUES:
+            return False
+        left = self.rows - max(absent, 0) - sum(shared.counts.values())
+        return left <= MAX_LEFT_OVER * self.rows + math.hypot(shared.spread, self.rows_deviation)
 
     def _find_moments(
         self, name: str, kind: Kind, stretch: Range, step: float | None, cost: Budget
@@ -482,6 +526,24 @@ def _with_sentinels(
     return tuple(sorted(edges))
 
 
+def _with_numbers(
+    bins: Sequence[float], numbers: Sequence[float], step: float
+) -> tuple[float, ...]:
+    """A bin of its own for each number that many rows share, as far as it lies inside the bins."""
+    edges = {*bins}
+    for number in numbers:
+        if not bins[0] <= number < bins[-1]:
+            continue
+        if step:
+            low, width = number, step
+        else:
+            # Twelve digits tell numbers apart: bins are written with so many.
+            width = 10.0 ** -(12 - max(math.ceil(math.log10(max(abs(number), 1e-12))), 0))
+            low = math.floor(number / width) * width
+        edges |= {round(low, 12), round(low + width, 12)}
+    return tuple(sorted(edge for edge in edges if bins[0] <= edge <= bins[-1]))
+
+
 @dataclass(frozen=True)
 class NamedWords:
     """Words with noisy counts, and that of empty cells."""
@@ -502,6 +564,24 @@ class NamedWords:
         return self.asked.deviation * (len(self.counts) + 1) ** 0.5
 
 
+@dataclass(frozen=True)
+class NamedNumbers:
+    """Numbers that many rows share, with noisy counts."""
+
+    counts: Mapping[float, int]
+    asked: NoisyHistogram
+
+    @property
+    def most(self) -> list[float]:
+        """Those that get a bin of their own."""
+        return sorted(self.counts, key=lambda number: -self.counts[number])[:MAX_NAMED_NUMBERS]
+
+    @property
+    def spread(self) -> float:
+        """The noise in the sum of all counts."""
+        return self.asked.deviation * len(self.counts) ** 0.5
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Found:
     """What is known of a column of numbers before its values are."""
@@ -516,12 +596,13 @@ class _Found:
         """How far above the last value of a grid its bin ends: reals hold their upper end."""
         if self.form.kind == "integer":
             return 1.0
-        return self.grid.step / 2
+        return self.grid.step / 2 or NEXT_TO_ZERO
 
 
 def _listed(facts: _Found, codes: NDArray[np.float64]) -> Quantity:
     """A bin for each of a list of values; what lies between them counts as the nearest."""
-    edges = [*codes.tolist(), float(codes[-1]) + facts.last_value_ends]
+    last = float(codes[-1])
+    edges = [*codes.tolist(), max(last + facts.last_value_ends, math.nextafter(last, math.inf))]
     values = codes.tolist()
     if facts.form.kind == "integer":
         values = [int(code) for code in values]

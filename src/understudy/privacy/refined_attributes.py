@@ -28,8 +28,10 @@ SURE_VALUE, LEAST_VALUE = 5.0, 0.002
 this share of all.
 """
 
-SURE_REST, MAX_REST = 1.5, 0.005
-"""All other values hold at most as many, together."""
+SURE_REST, MAX_REST, MAX_UNSEEN = 1.5, 0.005, 0.1
+"""All other values hold at most as many, together; and noise does not hide more than the last share
+of all rows there.
+"""
 
 
 GRIDS = tuple(sorted({*STEPS, 250.0, 25.0, 20.0, 2.0, 0.25, 0.2}, reverse=True))
@@ -110,7 +112,10 @@ def list_values(attribute: Quantity, shape: Shape) -> Quantity | None:
         return None
     gaps = np.diff(values) > 1.5 * float(grid_of(attribute).step)
     left, noise = shape.rows[~listed].sum(), float(np.sqrt((deviations[~listed] ** 2).sum()))
-    if not gaps.any() or left > SURE_REST * noise + MAX_REST * shape.rows.sum():
+    total = shape.rows.sum()
+    if not gaps.any() or left > SURE_REST * noise + MAX_REST * total:
+        return None
+    if SURE_REST * noise > MAX_UNSEEN * total:
         return None
     edges = (attribute.edges[0], *values[1:].tolist(), attribute.edges[-1])
     if attribute.whole:
@@ -200,18 +205,20 @@ def detail_of(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
 
 def _with_empty_ends(attribute: Quantity, found: list[Segment]) -> list[Segment]:
     """Segments, with some for outermost bins in which no rows were seen. What a model puts there
-    is noise, or a tail too thin to be seen: it lies next to the rest, over the width of the bin
-    beside it.
+    is noise, or a tail too thin to be seen: it lies next to the rest, over the width of the wider
+    of the two bins beside it, since one of them may be a single value.
     """
     edges, grid = attribute.edges, grid_of(attribute)
     if not found or len(edges) < 3:
         return found
+    widths = np.diff(edges).tolist()
+    inner = widths[1:-1] or [min(widths)]
     if found[0][0] >= edges[1]:
-        start = grid.at(grid.index_from(edges[1] - (edges[2] - edges[1])))
+        start = grid.at(grid.index_from(edges[1] - max(inner[:2])))
         if edges[0] < start < edges[1]:
             found = [_segment(attribute, start, edges[1]), *found]
     if found[-1][1] <= edges[-2] and found[-1][0] < edges[-2]:
-        end = grid.at(grid.index_from(edges[-2] + (edges[-2] - edges[-3])))
+        end = grid.at(grid.index_from(edges[-2] + max(inner[-2:])))
         if grid.at(grid.index_from(edges[-2])) < end < edges[-1]:
             found = [*found, _segment(attribute, edges[-2], end)]
     return found
