@@ -11,6 +11,7 @@ from understudy.data.encoding import encode
 from understudy.data.frames import as_table
 from understudy.data.schema import Quantity
 from understudy.privacy.budget import Budget
+from understudy.privacy.cells import first_cells
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.refined_attributes import join_empty_ends
@@ -92,3 +93,23 @@ def test_a_run_stands_alone_by_what_is_around_it() -> None:
     assert np.flatnonzero(alone).tolist() == [2]
     assert shape.take_back(alone).rows.tolist() == [0, 0, 0, 0, 20, 5, 20, 20]
     assert not shape.stands_alone(0.01, 4.0).any()
+
+
+def test_values_are_counted_one_by_one_between_wide_tails() -> None:
+    """Test scores from 320 to 626 in a range that goes on to 2,000."""
+    edges = (1, 350, 420, 480, 540, 600, 2001)
+    cells = first_cells(Quantity("x", "integer", None, edges, equal_width=False))
+    inside = [edge for edge in cells.edges if 350 <= edge <= 600]
+    assert inside == list(range(350, 601))
+    assert len(cells.edges) < 400
+    assert cells.edges[0] == 1
+    assert cells.edges[-1] == 2001
+
+
+def test_fine_cells_lie_where_the_bins_do() -> None:
+    edges = (0.0, 983.5, 1000.5, 1020.5, 1042.0, 5000.0)
+    cells = first_cells(Quantity("x", "real", None, edges, equal_width=False, decimals=6))
+    inner = [edge for edge in cells.edges if 983.5 <= edge <= 1042]
+    assert len(inner) > 250
+    wide = first_cells(Quantity("x", "real", None, (0.0, 10.0, 4990.0, 5000.0), decimals=6))
+    assert sum(983.5 <= edge <= 1042 for edge in wide.edges) < 50
