@@ -687,8 +687,13 @@ def test_a_discovered_schema_survives_a_file_and_encodes_the_table() -> None:
         ("isbn_13", True),
         ("mailed", False),
         ("phones_owned", False),
+        ("customerID", True),
+        ("caseid", True),
+        ("idNum", True),
         ("humid", False),
         ("idea", False),
+        ("paid", False),
+        ("schoolid", False),
     ],
 )
 def test_identifiers_are_told_by_name(name: str, identifier: bool) -> None:
