@@ -371,3 +371,13 @@ def test_numbers_of_single_precision_count_as_the_nearest_value() -> None:
     codes = encode(table_of(words), Schema((found,))).codes["x"]
     plain = encode(table_of(["6.1", "6.2", "6.3"]), Schema((found,))).codes["x"]
     assert sorted(codes.tolist()) == sorted(plain.tolist())
+
+
+@pytest.mark.parametrize("notation", ["%-m/%-d/%Y %-H:%M", "%-d/%-m/%Y %-H:%M:%S"])
+def test_datetimes_as_spreadsheets_save_them_are_found(notation: str) -> None:
+    """9/30/1990 0:05: such a column used to be words that are all rare."""
+    rng = np.random.default_rng(2)
+    form = Format("datetime", notation)
+    minutes = rng.integers(0, 700 * 1440, ROWS)
+    found = found_of(form.write((631_152_000 + 60 * minutes).tolist()))
+    assert (found.kind, found.format) == ("datetime", notation)
