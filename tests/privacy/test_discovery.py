@@ -581,11 +581,14 @@ def test_a_type_changes_nothing() -> None:
     ],
 )
 def test_codes_are_values(values: list[int], low: int, high: int) -> None:
-    found = found_of(*map(str, values), epsilon=9.0)
-    assert isinstance(found, Quantity)
-    assert found.edges[0] == low
-    assert high <= found.edges[-1] <= 4 + high  # empty codes at the end may pass for noise
-    assert set(np.diff(found.edges)) == {1}
+    runs = [found_of(*map(str, values), epsilon=9.0, seed=seed) for seed in range(1, 7)]
+    for found in runs:
+        assert isinstance(found, Quantity)
+        # Empty codes at both ends may pass for noise.
+        assert low - 1 <= found.edges[0] <= low
+        assert high <= found.edges[-1] <= 4 + high
+        assert set(np.diff(found.edges)) == {1}
+    assert sum(found.edges[0] == low for found in runs) >= 3
 
 
 @pytest.mark.parametrize("far", ["999", "-1", "-99", "9999"])
