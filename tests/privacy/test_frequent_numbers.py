@@ -117,3 +117,13 @@ def test_one_row_changes_one_count_by_one(word: str, monkeypatch: pytest.MonkeyP
     assert sum(after.elements()) - sum(before.elements()) in (0, 1, 2)
     if word == "7.25":
         assert after[2] == before[2] + 1
+
+
+def test_a_top_code_with_cents_is_kept() -> None:
+    """A quarter of the earnings in a table of 16,000 people is 25564.67."""
+    rng = np.random.default_rng(6)
+    amounts = np.minimum(np.exp(rng.normal(9.6, 0.9, ROWS)), 25564.67).round(2)
+    texts = [repr(float(amount)) for amount in amounts.tolist()]
+    for seed in range(3):
+        found = find_column(texts, seed)
+        assert any(abs(edge - 25564.67) < 1e-6 for edge in found.edges[:-1])

@@ -193,23 +193,39 @@ def keep_tails(cells: NoisyCells, edges: tuple[float, ...]) -> tuple[float, ...]
     return tuple(sorted({low, *edges, high}))
 
 
-def drop_empty_ends(cells: NoisyCells) -> tuple[float, ...]:
+def drop_empty_ends(cells: NoisyCells, total: float, spread: float) -> tuple[float, ...]:
     """Each stretch as a bin, without those at both ends that had better not be kept.
 
     To drop bins moves the rows that they hold. To keep empty ones puts rows there that noise makes
     up, in each about the mean of what noise adds above zero: 0.4 of its deviation.
+
+    Parameters
+    ----------
+    cells
+        What was counted.
+    total, spread
+        How many rows all of them hold by another count, and the deviation of that: what the other
+        bins leave of it is a second estimate of the rows at an end.
     """
-    first = _first_worth_keeping(cells.counts, cells.deviation)
-    last = len(cells.counts) - _first_worth_keeping(cells.counts[::-1], cells.deviation)
+    first = _first_worth_keeping(cells.counts, cells.deviation, total, spread)
+    last = len(cells.counts)
+    last -= _first_worth_keeping(cells.counts[::-1], cells.deviation, total, spread)
     if last <= first:
         return tuple(cells.edges.tolist())
     return tuple(cells.edges[first : last + 1].tolist())
 
 
-def _first_worth_keeping(counts: NDArray[np.int64], deviation: float) -> int:
+def _first_worth_keeping(
+    counts: NDArray[np.int64], deviation: float, total: float, spread: float
+) -> int:
     """How many bins at the start are dropped."""
     bins = np.arange(1, len(counts) + 1)
-    lost = _expected_rows(np.cumsum(counts).astype(np.float64), deviation * np.sqrt(bins))
+    sums = np.cumsum(counts).astype(np.float64)
+    left_over = total - (sums[-1] - sums)
+    variances = deviation**2 * bins
+    others = spread**2 + deviation**2 * (len(counts) - bins)
+    both = (sums * others + left_over * variances) / (variances + others)
+    lost = _expected_rows(both, np.sqrt(variances * others / (variances + others)))
     free = np.flatnonzero(lost <= deviation * bins / math.sqrt(2 * math.pi))
     if not len(free):
         return 0

@@ -96,8 +96,10 @@ from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
 MIN_TELLING = 0.02
 """Of the rows: no fewer cells are counted on to tell the step of a column."""
 
-MIN_GRID = 0.001
-"""Reals with a finer step than that are told apart by what they are, not by a grid."""
+MIN_GRID = 0.05
+"""Of reals with a finer step, numbers that many rows share are hardly seen inside bins: a top code
+of 25564.67 is one of ten thousand values of a cell.
+"""
 
 CLOSER_LOOK = 0.045
 """Of the budget: what a look at the inside of bins spends on its first histograms, by default."""
@@ -279,8 +281,8 @@ class Discovery:
         return round_down(exact(self.delta) / max(naming, 1))
 
     def _lacks_grid(self, kind: Kind, step: float) -> bool:
-        """Whether numbers that many rows share are asked for by themselves: on no coarse grid a
-        look at the inside of bins would find them.
+        """Whether numbers that many rows share are asked for by themselves: on a coarse grid a look
+        at the inside of bins would find them.
         """
         return self.share is None and format_of(kind).kind == "real" and step < MIN_GRID
 

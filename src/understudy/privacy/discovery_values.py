@@ -211,7 +211,7 @@ class ValueFinder:
         counts += [tally.words[word] for word in words]
         asked = self.asker.histogram(f"values of {name}", counts, cost, delta)
         held, absent, beside = np.split(asked.counts, [1, 1 + len(MARKS)])
-        missing = _missing_mark(asked, absent)
+        missing = _missing_mark(asked, absent, FALSE_ALARM)
         if not self._holds_enough(name, held):
             return self.give_up(name, missing, absent), False
         fewest = rows_to_be_seen(self.asker.protection, cost, delta)
@@ -267,7 +267,8 @@ class ValueFinder:
         missing = _missing_mark(asked, absent)
         if not self._holds_enough(name, np.append(inside, outside)):
             return self.give_up(name, missing, absent), False
-        sentinels = far[outside > asked.stands_out(len(far), FAR_FALSE_ALARM)]
+        stands_out = outside > asked.stands_out(len(far), FAR_FALSE_ALARM)
+        sentinels = far[stands_out]
         if name in self.notations:
             form = Format(form.kind, self.notations[name])
         limits = find_limits(asked, grid, inside, beyond)
@@ -287,7 +288,13 @@ class ValueFinder:
         if len(inside) > MAX_UNIT_BINS:
             found = trim(found, self.seen_later)
         if grid.unit and len(found.counts) <= MAX_UNIT_BINS:
-            bins = drop_empty_ends(found)
+            others = outside[stands_out].sum()
+            if missing is not None:
+                others += absent[MARKS.index(missing)]
+            spread = math.hypot(
+                self.rows_deviation, asked.deviation * (1 + stands_out.sum()) ** 0.5
+            )
+            bins = drop_empty_ends(found, self.rows - others, spread)
         else:
             bins = cut_bins(found)
         if len(inside) > MAX_UNIT_BINS:
