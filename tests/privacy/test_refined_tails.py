@@ -14,7 +14,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.cells import first_cells
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.privacy.refined_attributes import join_empty_ends
+from understudy.privacy.refined_attributes import detail_of, join_empty_ends
 from understudy.privacy.refinement import refine
 from understudy.privacy.shapes import Shape
 
@@ -82,6 +82,13 @@ def test_only_empty_bins_at_both_ends_are_joined(
     counts = np.array(rows, dtype=np.float64)
     shape = Shape(edges, np.full(6, 10.0), np.arange(6), counts, np.ones(6))
     assert join_empty_ends(edges, shape) == kept
+
+
+def test_a_tail_beside_single_values_is_as_wide_as_its_bin() -> None:
+    attribute = Quantity("x", "integer", None, (0, 10, 5000), equal_width=False, step=10)
+    sizes, rows = np.array([1.0, 499.0]), np.array([3000.0, 0.0])
+    shape = Shape((0, 10, 5000), sizes, np.arange(2), rows, np.ones(2))
+    assert detail_of(attribute, shape) == ((0, 10, 3000),)
 
 
 def test_a_run_stands_alone_by_what_is_around_it() -> None:

@@ -206,18 +206,20 @@ def detail_of(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
 def _with_empty_ends(attribute: Quantity, found: list[Segment]) -> list[Segment]:
     """Segments, with some for outermost bins in which no rows were seen. What a model puts there
     is noise, or a tail too thin to be seen: it lies next to the rest, over the width of the wider
-    of the two bins beside it, since one of them may be a single value.
+    of the two bins beside it, since one of them may be a single value. Beside single values alone
+    nothing tells how far a tail goes: debts of all sizes lie beside many of nothing.
     """
     edges, grid = attribute.edges, grid_of(attribute)
     if not found or len(edges) < 3:
         return found
     widths = np.diff(edges).tolist()
     inner = widths[1:-1] or [min(widths)]
-    if found[0][0] >= edges[1]:
+    single = 1.5 * float(grid.step)
+    if found[0][0] >= edges[1] and max(inner[:2]) > single:
         start = grid.at(grid.index_from(edges[1] - max(inner[:2])))
         if edges[0] < start < edges[1]:
             found = [_segment(attribute, start, edges[1]), *found]
-    if found[-1][1] <= edges[-2] and found[-1][0] < edges[-2]:
+    if found[-1][1] <= edges[-2] and found[-1][0] < edges[-2] and max(inner[-2:]) > single:
         end = grid.at(grid.index_from(edges[-2] + max(inner[-2:])))
         if grid.at(grid.index_from(edges[-2])) < end < edges[-1]:
             found = [*found, _segment(attribute, edges[-2], end)]
