@@ -5,7 +5,13 @@ import pytest
 
 from understudy.counting.partition import Tally, ends_of
 from understudy.data.formats import CANDIDATES, Format
-from understudy.privacy.bins import NoisyCells, drop_below_zero, trim
+from understudy.privacy.bins import (
+    NoisyCells,
+    drop_below_zero,
+    drop_empty_ends,
+    find_held,
+    trim,
+)
 from understudy.privacy.discovery_cells import Precision, Range, lay_cells
 from understudy.privacy.discovery_scores import KINDS, count_kinds, kind_odds
 from understudy.privacy.shapes import smooth
@@ -111,3 +117,43 @@ def test_a_spike_in_a_narrow_cell_is_seen_wherever_wide_cells_lie(wide_cells_fir
     edges = (0.0, *np.cumsum(sizes).tolist())
     masses = smooth(edges, sizes, counts, 200.0, 1.0).masses
     assert masses[wide_cells_first] == pytest.approx(4000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("counts", "held"),
+    [
+        ([0, 0, 900, 0, 0, 0, 0, 0], (2, 3)),
+        ([0, 90, 900, 0, 800, 0, 0, 0], (2, 5)),
+        ([90, 90, 90, 90, 90, 90, 90, 90], (0, 8)),
+        ([0, 0, 0, 0, 90, 90, 90, 90], (4, 8)),
+        ([0, 10, 0, -10, 0, 0, 0, 0], (0, 8)),
+    ],
+)
+def test_where_rows_certainly_are(counts: list[int], held: tuple[int, int]) -> None:
+    cells = NoisyCells(
+        edges=np.arange(9.0), counts=np.array(counts), deviation=30.0, stands_out=100.0
+    )
+    assert find_held(cells) == held
+
+
+def test_empty_codes_at_an_end_are_dropped_by_what_the_others_leave() -> None:
+    """Noise of nine empty codes beside 0 and 1 hides more than the number of rows does."""
+    rng = np.random.default_rng(1)
+    kept = {120.0: 0, 1e9: 0}
+    for _ in range(400):
+        counts = np.rint(rng.normal(0, 90, 11)).astype(np.int64)
+        counts[:2] += [4000, 3000]
+        cells = NoisyCells(edges=np.arange(12.0), counts=counts, deviation=90.0, stands_out=300.0)
+        total = 7000 + rng.normal(0, 120)
+        for spread in kept:
+            kept[spread] += len(drop_empty_ends(cells, total, spread)) > 3
+    assert kept[1e9] > 60
+    assert kept[120.0] < 20
+
+
+def test_codes_with_rows_at_an_end_are_kept() -> None:
+    counts = np.array([-250, 4000, 3000, 900, -250])
+    cells = NoisyCells(edges=np.arange(6.0), counts=counts, deviation=90.0, stands_out=300.0)
+    assert drop_empty_ends(cells, 7900.0, 100.0) == (1.0, 2.0, 3.0, 4.0)
+    few = NoisyCells(edges=np.arange(3.0), counts=counts[2:4], deviation=90.0, stands_out=300.0)
+    assert drop_empty_ends(few, 3900.0, 100.0) == (0.0, 1.0, 2.0)

@@ -352,3 +352,32 @@ def test_one_row_changes_one_count_of_cells_by_one() -> None:
     for texts in itertools.combinations_with_replacement(("0", "0.00", "7", "x", "", "n/a"), 3):
         more = counted_cells(texts) - counted_cells(texts[1:])
         assert np.abs(more).sum() <= 1
+
+
+@pytest.mark.parametrize("step", [0.5, 0.1, 0.01])
+def test_numbers_of_single_precision_have_the_step_they_were_rounded_to(step: float) -> None:
+    """6.2 is written 6.199999809265137 by whoever stored it in 32 bits."""
+    rng = np.random.default_rng(7)
+    numbers = np.round(rng.normal(20, 4, ROWS) / step) * step
+    found = found_of([repr(float(np.float32(number))) for number in numbers.tolist()])
+    assert found.step == step
+    exact = found_of([repr(float(number)) for number in rng.normal(20, 4, ROWS).tolist()])
+    assert exact.step is None
+
+
+def test_numbers_of_single_precision_count_as_the_nearest_value() -> None:
+    found = found_of([repr(float(np.float32(place / 10))) for place in range(60, 80)] * 300)
+    words = [repr(float(np.float32(place / 10))) for place in (61, 62, 63)]
+    codes = encode(table_of(words), Schema((found,))).codes["x"]
+    plain = encode(table_of(["6.1", "6.2", "6.3"]), Schema((found,))).codes["x"]
+    assert sorted(codes.tolist()) == sorted(plain.tolist())
+
+
+@pytest.mark.parametrize("notation", ["%-m/%-d/%Y %-H:%M", "%-d/%-m/%Y %-H:%M:%S"])
+def test_datetimes_as_spreadsheets_save_them_are_found(notation: str) -> None:
+    """9/30/1990 0:05: such a column used to be words that are all rare."""
+    rng = np.random.default_rng(2)
+    form = Format("datetime", notation)
+    minutes = rng.integers(0, 700 * 1440, ROWS)
+    found = found_of(form.write((631_152_000 + 60 * minutes).tolist()))
+    assert (found.kind, found.format) == ("datetime", notation)

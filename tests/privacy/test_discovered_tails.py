@@ -101,3 +101,12 @@ def test_rows_that_nobody_saw_lie_next_to_the_rest() -> None:
     detail = detail_of(attribute, shape)
     assert detail[-1] == (30, 40, 1)
     assert detail[0] == (10, 20, 500)  # a bin no wider than its neighbour needs nothing
+
+
+def test_a_column_that_is_far_narrower_than_its_range_has_bins() -> None:
+    """Years with a fraction: the whole column used to be one bin of a hundred years."""
+    rng = np.random.default_rng(3)
+    texts = [f"{2016.5 + 1.2 * part:.6f}" for part in rng.random(15_000).tolist()]
+    for seed in range(5):
+        found = found_of(texts, seed, epsilon=0.3)
+        assert sum(2016.5 < edge < 2017.7 for edge in found.edges) >= 4

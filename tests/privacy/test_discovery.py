@@ -588,11 +588,14 @@ def test_a_type_changes_nothing() -> None:
     ],
 )
 def test_codes_are_values(values: list[int], low: int, high: int) -> None:
-    found = found_of(*map(str, values), epsilon=9.0)
-    assert isinstance(found, Quantity)
-    assert found.edges[0] == low
-    assert high <= found.edges[-1] <= 4 + high  # empty codes at the end may pass for noise
-    assert set(np.diff(found.edges)) == {1}
+    runs = [found_of(*map(str, values), epsilon=9.0, seed=seed) for seed in range(1, 7)]
+    for found in runs:
+        assert isinstance(found, Quantity)
+        # Empty codes at both ends may pass for noise.
+        assert low - 1 <= found.edges[0] <= low
+        assert high <= found.edges[-1] <= 4 + high
+        assert set(np.diff(found.edges)) == {1}
+    assert sum(found.edges[0] == low for found in runs) >= 3
 
 
 @pytest.mark.parametrize("far", ["999", "-1", "-99", "9999"])
@@ -694,8 +697,13 @@ def test_a_discovered_schema_survives_a_file_and_encodes_the_table() -> None:
         ("isbn_13", True),
         ("mailed", False),
         ("phones_owned", False),
+        ("customerID", True),
+        ("caseid", True),
+        ("idNum", True),
         ("humid", False),
         ("idea", False),
+        ("paid", False),
+        ("schoolid", False),
     ],
 )
 def test_identifiers_are_told_by_name(name: str, identifier: bool) -> None:
@@ -889,7 +897,7 @@ def test_a_column_with_next_to_no_word_of_a_vocabulary_is_empty() -> None:
     run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
     run.count_rows()
     finder = ValueFinder(run.asker, run._tallies, run.rows, 0.0)
-    found, held = finder.find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0))
+    found, held = finder.find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0), 1e-9)
     assert isinstance(found, Text)
     assert not held
 

@@ -168,7 +168,8 @@ def test_a_second_look_costs_what_rare_words_need() -> None:
 def outlook(**changes: float) -> Outlook:
     facts = {"rows": 1000.0, "columns": 4, "category_rows": 100.0, "strength": 90.0} | changes
     nothing = Budget(0.0)
-    return Outlook(budget=Budget(1.0), top_up=nothing, second_look=nothing, **facts)  # type: ignore[arg-type]
+    unspent = {"top_up": nothing, "second_look": nothing, "numbers": nothing}
+    return Outlook(budget=Budget(1.0), **unspent, **facts)  # type: ignore[arg-type]
 
 
 def test_ranges_and_categories_are_found_from_their_bounds_on() -> None:

@@ -45,6 +45,11 @@ MAX_PLACES = 4
 MIN_SHORTEST_STEP = 0.001
 """Reals with a smaller step may be written with powers of ten, which ``SHORTEST`` does not read."""
 
+SINGLE_PRECISION, MAX_OFF_GRID = 2.0**-24, 0.1
+"""Numbers that were once stored in single precision lie on the grid that they were rounded from:
+6.199999809265137 is 6.2, to 2^-24 of it; but never further from it than a part of a step.
+"""
+
 PADDED = tuple("0" * width for width in range(2, 11))
 """Whole numbers may all be written with as many digits, as codes are: 01067 beside 99998."""
 
@@ -180,5 +185,7 @@ def _on_grids(kind: str, numbers: NDArray[np.float64]) -> list[NDArray[np.bool_]
     for step in REAL_GRIDS[:-1]:
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = numbers * round(1 / step)
-            found.append(abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, abs(scaled)))
+            size = np.maximum(1.0, abs(scaled))
+            allowed = np.maximum(1e-9 * size, np.minimum(SINGLE_PRECISION * size, MAX_OFF_GRID))
+            found.append(abs(scaled - np.rint(scaled)) <= allowed)
     return [*found, np.ones(len(numbers), dtype=bool)]

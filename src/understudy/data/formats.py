@@ -154,6 +154,12 @@ _DATETIMES = (
     *("%d %b %Y %H:%M:%S", "%d%^b%Y:%H:%M:%S", "%Y%m%d%H%M%S"),
     *("%Y-%m-%d %I:%M:%S %p", "%d/%m/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p"),
     *("%-m/%-d/%Y %-I:%M %p", "%-m/%-d/%Y %-I:%M:%S %p"),
+    # As spreadsheets save them: 9/30/1990 0:00.
+    *(
+        f"{date} {time}"
+        for date in ("%-m/%-d/%Y", "%-d/%-m/%Y")
+        for time in ("%-H:%M", "%-H:%M:%S")
+    ),
 )
 
 

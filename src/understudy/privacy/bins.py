@@ -112,18 +112,34 @@ def _first_held(cells: NoisyCells, seen: float, bins: int) -> int:
     return int(free[-1]) + 1
 
 
+def find_held(cells: NoisyCells) -> tuple[int, int]:
+    """From which cell to before which one rows certainly are; everywhere if nothing stands out."""
+    first, _ = _first_certain(cells.counts, cells.stands_out)
+    last, _ = _first_certain(cells.counts[::-1], cells.stands_out)
+    if first == len(cells.counts):
+        return 0, len(cells.counts)
+    return first, len(cells.counts) - last
+
+
 def _certainly_held(cells: NoisyCells) -> int:
     """How many cells come before the end of any stretch that noise alone would not fill so."""
-    sums = np.concatenate([[0], np.cumsum(cells.counts)])
-    first = length = len(cells.counts)
+    return _first_certain(cells.counts, cells.stands_out)[1]
+
+
+def _first_certain(counts: NDArray[np.int64], stands_out: float) -> tuple[int, int]:
+    """The first and the last cell of the stretch that ends first, and is the shortest of these,
+    among those that noise alone would not fill so; the number of cells if there is none.
+    """
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    first = last = length = len(counts)
     width = 1
     while width <= length:
         within = sums[width:] - sums[:-width]
-        held = np.flatnonzero(within > cells.stands_out * math.sqrt(width))
-        if len(held):
-            first = min(first, int(held[0]) + width - 1)
+        held = np.flatnonzero(within > stands_out * math.sqrt(width))
+        if len(held) and held[0] + width - 1 < last:
+            first, last = int(held[0]), int(held[0]) + width - 1
         width *= 2
-    return first
+    return first, last
 
 
 def _expected_rows(sums: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -177,23 +193,39 @@ def keep_tails(cells: NoisyCells, edges: tuple[float, ...]) -> tuple[float, ...]
     return tuple(sorted({low, *edges, high}))
 
 
-def drop_empty_ends(cells: NoisyCells) -> tuple[float, ...]:
+def drop_empty_ends(cells: NoisyCells, total: float, spread: float) -> tuple[float, ...]:
     """Each stretch as a bin, without those at both ends that had better not be kept.
 
     To drop bins moves the rows that they hold. To keep empty ones puts rows there that noise makes
     up, in each about the mean of what noise adds above zero: 0.4 of its deviation.
+
+    Parameters
+    ----------
+    cells
+        What was counted.
+    total, spread
+        How many rows all of them hold by another count, and the deviation of that: what the other
+        bins leave of it is a second estimate of the rows at an end.
     """
-    first = _first_worth_keeping(cells.counts, cells.deviation)
-    last = len(cells.counts) - _first_worth_keeping(cells.counts[::-1], cells.deviation)
+    first = _first_worth_keeping(cells.counts, cells.deviation, total, spread)
+    last = len(cells.counts)
+    last -= _first_worth_keeping(cells.counts[::-1], cells.deviation, total, spread)
     if last <= first:
         return tuple(cells.edges.tolist())
     return tuple(cells.edges[first : last + 1].tolist())
 
 
-def _first_worth_keeping(counts: NDArray[np.int64], deviation: float) -> int:
+def _first_worth_keeping(
+    counts: NDArray[np.int64], deviation: float, total: float, spread: float
+) -> int:
     """How many bins at the start are dropped."""
     bins = np.arange(1, len(counts) + 1)
-    lost = _expected_rows(np.cumsum(counts).astype(np.float64), deviation * np.sqrt(bins))
+    sums = np.cumsum(counts).astype(np.float64)
+    left_over = total - (sums[-1] - sums)
+    variances = deviation**2 * bins
+    others = spread**2 + deviation**2 * (len(counts) - bins)
+    both = (sums * others + left_over * variances) / (variances + others)
+    lost = _expected_rows(both, np.sqrt(variances * others / (variances + others)))
     free = np.flatnonzero(lost <= deviation * bins / math.sqrt(2 * math.pi))
     if not len(free):
         return 0

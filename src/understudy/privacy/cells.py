@@ -109,7 +109,15 @@ def first_cells(attribute: Quantity) -> Cells:
         return Cells(attribute, {*attribute.values, *attribute.edges})
     if last - first <= MAX_CELLS:
         return Cells(attribute, {*map(grid.at, range(first, last)), *attribute.edges})
-    even = _even(attribute, low, high)
+    core = _without_tails(attribute)
+    if core is None:
+        even = {*_even(attribute, low, high)}
+    else:
+        even = {*_even(attribute, *core), *_beyond(*core, low, high)}
+        begin, end = map(grid.index_from, core)
+        if end - begin <= MAX_CELLS:
+            singles = set(map(grid.at, range(begin, end)))
+            return Cells(attribute, {*singles, *_beyond(*core, low, high), *attribute.edges})
     if attribute.first_of_month:
         return Cells(attribute, {*_calendar(attribute), *_given_edges(attribute)})
     if attribute.kind in ("date", "datetime"):
@@ -119,6 +127,27 @@ def first_cells(attribute: Quantity) -> Cells:
     if attribute.heaping:
         octaves = (edge for edge in octaves if abs(edge) < low + attribute.heaping[0][0])
     return Cells(attribute, {*even, *octaves, *singles, *_given_edges(attribute)})
+
+
+def _without_tails(attribute: Quantity) -> tuple[float, float] | None:
+    """Where the bins lie but for the outermost ones, if these are the larger part of the range:
+    tails that hold next to nothing, in which fine cells would be wasted.
+    """
+    edges = attribute.edges
+    if attribute.free_bins or attribute.is_moment or len(edges) < 4:
+        return None
+    if edges[-2] - edges[1] > (edges[-1] - edges[0]) / 2:
+        return None
+    return edges[1], edges[-2]
+
+
+def _beyond(start: float, end: float, low: float, high: float) -> set[float]:
+    """Edges of cells that grow with the distance from a stretch."""
+    distances = [(end - start) / EVEN_CELLS * 2 ** (place / 2) for place in range(2 * 64)]
+    found = {start - distance for distance in distances} | {
+        end + distance for distance in distances
+    }
+    return {start, end, *(edge for edge in found if low < edge < high)}
 
 
 def _even(attribute: Quantity, low: float, high: float) -> Iterator[float]:

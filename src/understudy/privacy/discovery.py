@@ -54,6 +54,7 @@ from understudy.privacy.discovery_budget import (
     choice_price,
     foresee,
     foresee_by_need,
+    frequent_numbers_price,
     kinds_prices,
     limit_price,
     noise_tail,
@@ -94,6 +95,11 @@ from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
 
 MIN_TELLING = 0.02
 """Of the rows: no fewer cells are counted on to tell the step of a column."""
+
+MIN_GRID = 0.05
+"""Of reals with a finer step, numbers that many rows share are hardly seen inside bins: a top code
+of 25564.67 is one of ten thousand values of a cell.
+"""
 
 CLOSER_LOOK = 0.045
 """Of the budget: what a look at the inside of bins spends on its first histograms, by default."""
@@ -157,7 +163,7 @@ class Discovery:
         """The most that is asked until the rows are counted, and until the end."""
         self.asker = Asker(ledger, noise if noise is not None else SystemNoise())
         self.protection = self.asker.protection
-        self.rows = 0.0
+        self.rows = self._rows_deviation = 0.0
         self._present: dict[str, float] = {}
         self._telling: dict[str, float] = {}
         """About how many cells of a column are neither empty nor zero, or fewer."""
@@ -197,6 +203,7 @@ class Discovery:
             cost = price_count(self.budget)
             noisy = self.asker.histogram("number of rows", [rows], cost, 0.0)
             self.rows = float(max(int(noisy.counts[0]), 1))
+            self._rows_deviation = noisy.deviation
         facts = self.delta, len(self.draft.asked), self.rows
         if self.share is None:
             outlook = foresee_by_need(self.protection, self.budget, *facts)
@@ -217,14 +224,13 @@ class Discovery:
         kinds = {name: kind for name, kind in kinds.items() if name not in self._hopeless}
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
         words = [name for name, kind in kinds.items() if kind.words]
-        delta = 0.0
-        if words:
-            delta = round_down(exact(self.delta) / len(words))
-        share = self._share_for_ranges(kinds, delta)
+        share = self._share_for_ranges(kinds, self._share_delta(kinds))
         stepped = ("real", "time", "datetime")
         fine = [name for name in numbers if format_of(kinds[name]).kind in stepped]
         steps = self._choose_steps(kinds, fine)
         kinds = as_integers(kinds, steps)
+        gridless = [name for name, step in steps.items() if self._lacks_grid(kinds[name], step)]
+        delta = self._share_delta(kinds, len(gridless))
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
         steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges))
         for name, notation in self._notations.items():
@@ -238,7 +244,9 @@ class Discovery:
             self._seen_later(),
             self._present,
             notations=self._notations,
+            rows_deviation=self._rows_deviation,
         )
+        self._ask_numbers(finder, {name: kinds[name] for name in gridless}, steps, delta)
         self._top_up_words(words, costs, delta)
         self._ask_words(finder, {name: costs[name] for name in words}, delta)
         attributes: list[Attribute] = []
@@ -259,13 +267,40 @@ class Discovery:
             if kind.words:
                 found = finder.find_words(name)
             elif kind.vocabulary is not None:
-                found = finder.find_vocabulary(name, kind.vocabulary, cost)
+                found = finder.find_vocabulary(name, kind.vocabulary, cost, delta)
             else:
                 found = finder.find_numbers(name, kind, ranges[name], steps.get(name), cost)
             attributes.append(found[0])
             if not found[1]:
                 empty.append(name)
         return Discovered(Schema(tuple(attributes)), tuple(empty))
+
+    def _share_delta(self, kinds: Mapping[str, Kind], gridless: int = 0) -> float:
+        """What each column that may name words or numbers gets of delta."""
+        naming = gridless + sum(kind.format is None for kind in kinds.values())
+        return round_down(exact(self.delta) / max(naming, 1))
+
+    def _lacks_grid(self, kind: Kind, step: float) -> bool:
+        """Whether numbers that many rows share are asked for by themselves: on a coarse grid a look
+        at the inside of bins would find them.
+        """
+        return self.share is None and format_of(kind).kind == "real" and step < MIN_GRID
+
+    def _ask_numbers(
+        self,
+        finder: ValueFinder,
+        kinds: Mapping[str, Kind],
+        steps: Mapping[str, float],
+        delta: float,
+    ) -> None:
+        """Ask for the numbers that many rows share, beyond the price of discovery so far."""
+        if not kinds:
+            return
+        facts = self.protection, self.budget, delta, self.rows, len(kinds)
+        cost = frequent_numbers_price(*facts)
+        self._raise_price(len(kinds) * exact(cost.amount))
+        for name, kind in kinds.items():
+            finder.ask_numbers(name, kind, steps[name], cost, delta)
 
     def _share_for_ranges(self, kinds: Mapping[str, Kind], delta: float) -> float:
         """Half of what is left, unless words would then lack it."""
@@ -399,7 +434,7 @@ class Discovery:
         self._kinds = self._choose_kinds()
         found = [name for name, kind in self._kinds.items() if kind.words]
         if found:
-            needed = self._rows_needed(len(found))
+            needed = self._rows_needed()
             for look in COMMONEST_LOOKS:
                 wanted = self.protection.histogram_price(look.deviation * needed, self.left)
                 cost = limit_price(wanted, self.left, look.share, max(len(found), 1))
@@ -412,9 +447,9 @@ class Discovery:
         self._hopeless = tuple(found)
         return self._hopeless
 
-    def _rows_needed(self, words: int) -> float:
-        """In about how many rows a word must occur to be named, if some columns hold words."""
-        delta = round_down(exact(self.delta) / words)
+    def _rows_needed(self) -> float:
+        """In about how many rows a word must occur to be named."""
+        delta = self._share_delta(self._kinds)
         share = self._share_for_ranges(self._kinds, delta)
         rest, _ = self.left.split(1 - share, share)
         cost = min(self._divide(rest, self._kinds).values(), key=lambda cost: -cost.amount)

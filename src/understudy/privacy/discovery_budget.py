@@ -42,6 +42,11 @@ RARE_SHARE, MIN_PARTS = 0.06, 2
 ENOUGH_FOR_RARE = 0.0025
 """Of the rows: a second look costs no more than it takes to see a word in this many."""
 
+ENOUGH_FOR_NUMBERS, NUMBERS_SHARE, MIN_NUMBERS_PARTS = 0.02, 0.06, 4
+"""Of the rows: a number that no grid tells is named where this many share it, if that takes no
+larger share of the whole budget for all such columns, in at least as many parts.
+"""
+
 PRESENT_DEVIATION, PRESENT_SHARE = 0.05, 0.03
 """Of the rows: the noise in the number of cells that are not empty, if that takes no larger share
 of what is left.
@@ -192,6 +197,8 @@ class Outlook:
     """What columns of words get beyond that, if half the columns hold words."""
     second_look: Budget
     """What second looks at columns of words may take beyond that, where frequent words are seen."""
+    numbers: Budget
+    """What numbers that many rows share may take beyond that, if no column has a grid."""
     category_rows: float
     """In about how many rows a category must occur to be seen, if half the columns hold words."""
     strength: float
@@ -241,10 +248,24 @@ def top_up_words(
 
 def rare_words_price(protection: Protection, most: Budget, delta: float, rows: float) -> Budget:
     """What a second look at a column of words costs: what it takes to see rare ones, or most."""
+    return _least_price(protection, most, delta, ENOUGH_FOR_RARE * rows)
+
+
+def frequent_numbers_price(
+    protection: Protection, whole: Budget, delta: float, rows: float, columns: int
+) -> Budget:
+    """What it costs to name the numbers that many rows of a column share, of some such columns."""
+    parts = max(columns, MIN_NUMBERS_PARTS)
+    most = Budget(round_down(exact(whole.amount) * exact(NUMBERS_SHARE) / parts), whole.currency)
+    return _least_price(protection, most, delta, ENOUGH_FOR_NUMBERS * rows)
+
+
+def _least_price(protection: Protection, most: Budget, delta: float, seen: float) -> Budget:
+    """The least of some parts of a price at which a word in ``seen`` rows is named, or all."""
     price = most
     for parts in range(1, TOP_UPS + 1):
         price = Budget(round_down(exact(most.amount) * parts / TOP_UPS), most.currency)
-        if rows_to_be_seen(protection, price, delta) <= ENOUGH_FOR_RARE * rows:
+        if rows_to_be_seen(protection, price, delta) <= seen:
             break
     return price
 
@@ -282,6 +303,7 @@ def _foresee(
         budget=budget,
         top_up=Budget(round_down(exact(more.amount) * exact(words)), more.currency),
         second_look=Budget(0.0, budget.currency),
+        numbers=Budget(0.0, budget.currency),
         category_rows=rows_to_be_seen(protection, cost, delta / words),
         strength=rows * protection.strength(limit_price(budget, budget, KINDS_SHARE, columns)),
     )
@@ -301,7 +323,8 @@ def foresee_by_need(
         outlook = _foresee(protection, part, budget, delta, columns, rows)
     if outlook.category_rows <= ENOUGH_FOR_CATEGORIES * rows:
         outlook = replace(outlook, second_look=price_second_looks(budget))
-    return outlook
+    cost = frequent_numbers_price(protection, budget, delta / columns, rows, columns)
+    return replace(outlook, numbers=Budget(columns * cost.amount, cost.currency))
 
 
 def price_second_looks(budget: Budget) -> Budget:

@@ -59,6 +59,8 @@ class Precision:
     rows: float
     deviation: float
     """Of the noise in each cell."""
+    fixed_cells: int = 0
+    """How many cells of equal width there are, where that does not follow from the noise."""
 
     @property
     def unit_cells(self) -> float:
@@ -71,6 +73,8 @@ class Precision:
     @property
     def even_cells(self) -> int:
         """So many cells of equal width are worth it: evenly filled, each holds four deviations."""
+        if self.fixed_cells:
+            return self.fixed_cells
         allowed = self.rows / (4 * self.deviation)
         return int(min(max(allowed, MIN_EVEN_CELLS), MAX_EVEN_CELLS))
 
@@ -171,7 +175,8 @@ def _even_edges(
         alone = [float(edge) for value in SENTINELS for edge in (value, value + 1)]
     inner = np.concatenate([even, between, np.array(alone)])
     if step:
-        inner = np.round(np.ceil(inner / step - 1e-9) * step, 12)
+        places = inner / step
+        inner = np.round(np.ceil(places - 1e-9 - 1e-12 * np.abs(places)) * step, 12)
     inner = np.round(inner, 12) + 0.0  # no edge is written -0.0
     inner = inner[(inner > low) & (inner < high)]
     return np.array([low, *np.unique(inner), high])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,7 +26,14 @@ from understudy.data.inside_files import decimals_of, with_details
 from understudy.data.limits import add_limits, stand_in
 from understudy.data.public_words import find_others
 from understudy.data.tables import MARKS
-from understudy.privacy.bins import cut_bins, drop_below_zero, drop_empty_ends, keep_tails, trim
+from understudy.privacy.bins import (
+    cut_bins,
+    drop_below_zero,
+    drop_empty_ends,
+    find_held,
+    keep_tails,
+    trim,
+)
 from understudy.privacy.budget import Budget
 from understudy.privacy.discovery_budget import rows_to_be_seen
 from understudy.privacy.discovery_cells import (
@@ -60,8 +69,16 @@ MAX_UNNAMED = 0.002
 MIN_STEP = 1e-6
 """Reals with a finer step are taken to have none."""
 
-ZOOM_SHARE = 0.25
-"""Of the price of a histogram: a first look, where values cannot be counted one by one."""
+ZOOM_SHARE, ZOOMS, ZOOM_CELLS = 0.25, 2, 128
+"""Of the price of a histogram: looks beforehand, where values cannot be counted one by one. The
+second one sees a column that is far narrower than the range: years with a fraction.
+"""
+
+LIKELY_REST = 3.0
+"""Deviations of the noise: more rows than that are left over beside a vocabulary, not noise."""
+
+MAX_NAMED_NUMBERS = 12
+"""So many numbers that many rows share get a bin of their own."""
 
 MIN_HELD = 0.4
 """Of the cells that are not empty: where a domain holds less, nothing was found."""
@@ -96,8 +113,12 @@ class ValueFinder:
     """About how many cells of a column are not empty, or fewer."""
     notations: Mapping[str, str] = field(default_factory=dict)
     """How the numbers of a column are written, where it is not the plain way."""
+    rows_deviation: float = 0.0
+    """Of the noise in the number of rows."""
     words: dict[str, NamedWords] = field(default_factory=dict)
     """The words that were named so far."""
+    numbers: dict[str, NamedNumbers] = field(default_factory=dict)
+    """The same of numbers."""
 
     def ask_words(self, name: str, cost: Budget, delta: float) -> None:
         """Name the words with a noisy count above the threshold."""
@@ -172,19 +193,52 @@ class ValueFinder:
             rest = _name_for_rest(values)
         return Category(name, "categorical", missing, values, other=rest), True
 
-    def find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
-        """The words of a public vocabulary, where enough rows hold them."""
-        tally = self.tallies[name]
-        counts = np.append(tally.vocabularies[place], tally.missing)
-        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
-        missing = _missing_mark(asked, asked.counts[1:])
-        if not self._holds_enough(name, asked.counts[:1]):
-            return self.give_up(name, missing, asked.counts[1:]), False
-        values = VOCABULARIES[place]
+    def find_vocabulary(
+        self, name: str, place: int, cost: Budget, delta: float
+    ) -> tuple[Attribute, bool]:
+        """The words of a public vocabulary, where enough rows hold them, and what else many rows
+        hold: "no" and "yes" stand beside "don't know". A row is in one cell of the histogram: of
+        the vocabulary, of a mark for missing values, or of another word, which is named by the
+        threshold.
+        """
+        tally, listed = self.tallies[name], set(VOCABULARIES[place])
+        words = [
+            word
+            for word in sorted(tally.words)
+            if word not in listed and word.strip() not in MARKS and len(word) <= MAX_TEXT_LENGTH
+        ]
+        counts = [int(tally.vocabularies[place]), *tally.missing.tolist()]
+        counts += [tally.words[word] for word in words]
+        asked = self.asker.histogram(f"values of {name}", counts, cost, delta)
+        held, absent, beside = np.split(asked.counts, [1, 1 + len(MARKS)])
+        missing = _missing_mark(asked, absent, FALSE_ALARM)
+        if not self._holds_enough(name, held):
+            return self.give_up(name, missing, absent), False
+        fewest = rows_to_be_seen(self.asker.protection, cost, delta)
+        named = {
+            word: count
+            for word, count in zip(words, beside.tolist(), strict=True)
+            if count >= fewest
+        }
+        # Marks are public cells: they need no threshold against disclosure.
+        seen = asked.stands_out(len(MARKS), FAR_FALSE_ALARM)
+        named |= {
+            mark: count
+            for mark, count in zip(MARKS, absent.tolist(), strict=True)
+            if count > seen and mark not in ("", missing)
+        }
+        values = (*VOCABULARIES[place], *sorted(named))
+        left = self.rows - held[0] - absent[0] - sum(named.values())
+        if missing:
+            left -= absent[MARKS.index(missing)]
+        spread = math.hypot(self.rows_deviation, asked.deviation * (len(named) + 2) ** 0.5)
+        rest = None
+        if left > LIKELY_REST * spread + MAX_UNNAMED * self.rows:
+            rest = _name_for_rest(values)
         kind = "categorical"
-        if place < BOOLEAN_VOCABULARIES:
+        if place < BOOLEAN_VOCABULARIES and not named and rest is None:
             kind = "boolean"
-        return Category(name, kind, missing, values), True
+        return Category(name, kind, missing, values, other=rest), True
 
     def find_numbers(
         self, name: str, kind: Kind, stretch: Range, step: float | None, cost: Budget
@@ -200,8 +254,10 @@ class ValueFinder:
         ends = ends_of(form.kind)
         grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost))
         if not grid.unit:
-            look, cost = cost.split(ZOOM_SHARE, 1 - ZOOM_SHARE)
-            held = self._zoom(name, kind, stretch, step, look)
+            looks, cost = cost.split(ZOOM_SHARE, 1 - ZOOM_SHARE)
+            held = None
+            for look in looks.equally(ZOOMS):
+                held = self._zoom(name, kind, stretch, step, look, held)
             grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost), held)
         far = values_far_from(grid, form.kind)
         counts = np.append(self._count_cells(name, kind, grid, far), self.tallies[name].limits)
@@ -211,7 +267,8 @@ class ValueFinder:
         missing = _missing_mark(asked, absent)
         if not self._holds_enough(name, np.append(inside, outside)):
             return self.give_up(name, missing, absent), False
-        sentinels = far[outside > asked.stands_out(len(far), FAR_FALSE_ALARM)]
+        stands_out = outside > asked.stands_out(len(far), FAR_FALSE_ALARM)
+        sentinels = far[stands_out]
         if name in self.notations:
             form = Format(form.kind, self.notations[name])
         limits = find_limits(asked, grid, inside, beyond)
@@ -223,12 +280,21 @@ class ValueFinder:
             listed = self._list_codes(asked, facts, inside, sentinels, int(absent.max()))
             if listed is not None:
                 return _with_certain_mark(listed, asked, absent), True
+        shared = self.numbers.get(name, NamedNumbers({}, asked))
+        if not grid.unit and self._are_all(shared, int(absent.max())):
+            return _listed(facts, np.unique(np.round(list(shared.counts), 12))), True
         found = drop_below_zero(asked.cells(grid.edges, inside))
         whole = found
         if len(inside) > MAX_UNIT_BINS:
             found = trim(found, self.seen_later)
         if grid.unit and len(found.counts) <= MAX_UNIT_BINS:
-            bins = drop_empty_ends(found)
+            others = outside[stands_out].sum()
+            if missing is not None:
+                others += absent[MARKS.index(missing)]
+            spread = math.hypot(
+                self.rows_deviation, asked.deviation * (1 + stands_out.sum()) ** 0.5
+            )
+            bins = drop_empty_ends(found, self.rows - others, spread)
         else:
             bins = cut_bins(found)
         if len(inside) > MAX_UNIT_BINS:
@@ -237,19 +303,59 @@ class ValueFinder:
         if form.kind == "integer":
             width = 1.0
         bins = _with_sentinels(bins, sentinels.tolist(), width)
+        bins = _with_numbers(bins, shared.most, grid.step)
         quantity = _quantity(facts, cut_at_limits(bins, limits, width))
         return _with_certain_mark(quantity, asked, absent), True
 
+    def ask_numbers(self, name: str, kind: Kind, step: float, cost: Budget, delta: float) -> None:
+        """Name the numbers that many rows share, by the threshold, in a column of reals of which no
+        grid tells them: logarithms, means of groups, wind speeds in another unit.
+        """
+        tally, found = self.tallies[name], Counter[float]()
+        assert kind.format is not None
+        if kind.format in tally.formats:
+            for numbers, counts in tally.formats[kind.format].values:
+                places = numbers
+                if step >= MIN_STEP:
+                    places = np.rint(numbers / step)
+                for place, count in zip(places.tolist(), counts.tolist(), strict=True):
+                    found[place] += count
+        fewest = self.asker.protection.rows_per_person + 1
+        keys = sorted(place for place, count in found.items() if count >= fewest)
+        asked = self.asker.histogram(
+            f"frequent numbers of {name}", [found[key] for key in keys], cost, delta
+        )
+        least = rows_to_be_seen(self.asker.protection, cost, delta)
+        per_unit = 1
+        if step >= MIN_STEP:
+            per_unit = round(1 / step)
+        named = zip(keys, asked.counts.tolist(), strict=True)
+        self.numbers[name] = NamedNumbers(
+            {key / per_unit: count for key, count in named if count >= least}, asked
+        )
+
     def _zoom(
-        self, name: str, kind: Kind, stretch: Range, step: float, cost: Budget
+        self,
+        name: str,
+        kind: Kind,
+        stretch: Range,
+        step: float,
+        cost: Budget,
+        held: tuple[float, float] | None,
     ) -> tuple[float, float]:
-        """The part of a range that seems to hold nearly all rows, from a first coarse look."""
+        """The part of a range in which rows certainly are, with a cell more on each side. Nothing
+        is lost beyond it: cells are wider there.
+        """
         form = format_of(kind)
-        grid = lay_cells(form.kind, ends_of(form.kind), stretch, step, self._precision(cost))
+        fine = replace(self._precision(cost), fixed_cells=ZOOM_CELLS)
+        grid = lay_cells(form.kind, ends_of(form.kind), stretch, step, fine, held)
         counts = self._count_cells(name, kind, grid, np.zeros(0))[: len(grid.edges) - 1]
-        asked = self.asker.histogram(f"extent of {name}", counts, cost, 0.0)
-        held = trim(asked.cells(grid.edges, asked.counts), self.seen_later).edges
-        return float(held[0]), float(held[-1])
+        what = "extent"
+        if held is not None:
+            what = "closer extent"
+        asked = self.asker.histogram(f"{what} of {name}", counts, cost, 0.0)
+        first, last = find_held(asked.cells(grid.edges, asked.counts))
+        return float(grid.edges[max(first - 1, 0)]), float(grid.edges[min(last + 1, len(counts))])
 
     def _precision(self, cost: Budget) -> Precision:
         protection = self.asker.protection
@@ -302,6 +408,13 @@ class ValueFinder:
         if between.sum() > asked.deviation * len(between) ** 0.5:
             return None
         return _listed(facts, codes)
+
+    def _are_all(self, shared: NamedNumbers, absent: int) -> bool:
+        """Whether hardly any rows hold another number than those that are named."""
+        if not 2 <= len(shared.counts) <= MAX_FEW_VALUES:
+            return False
+        left = self.rows - max(absent, 0) - sum(shared.counts.values())
+        return left <= MAX_LEFT_OVER * self.rows + math.hypot(shared.spread, self.rows_deviation)
 
     def _find_moments(
         self, name: str, kind: Kind, stretch: Range, step: float | None, cost: Budget
@@ -420,6 +533,24 @@ def _with_sentinels(
     return tuple(sorted(edges))
 
 
+def _with_numbers(
+    bins: Sequence[float], numbers: Sequence[float], step: float
+) -> tuple[float, ...]:
+    """A bin of its own for each number that many rows share, as far as it lies inside the bins."""
+    edges = {*bins}
+    for number in numbers:
+        if not bins[0] <= number < bins[-1]:
+            continue
+        if step:
+            low, width = number, step
+        else:
+            # Twelve digits tell numbers apart: bins are written with so many.
+            width = 10.0 ** -(12 - max(math.ceil(math.log10(max(abs(number), 1e-12))), 0))
+            low = math.floor(number / width) * width
+        edges |= {round(low, 12), round(low + width, 12)}
+    return tuple(sorted(edge for edge in edges if bins[0] <= edge <= bins[-1]))
+
+
 @dataclass(frozen=True)
 class NamedWords:
     """Words with noisy counts, and that of empty cells."""
@@ -440,6 +571,24 @@ class NamedWords:
         return self.asked.deviation * (len(self.counts) + 1) ** 0.5
 
 
+@dataclass(frozen=True)
+class NamedNumbers:
+    """Numbers that many rows share, with noisy counts."""
+
+    counts: Mapping[float, int]
+    asked: NoisyHistogram
+
+    @property
+    def most(self) -> list[float]:
+        """Those that get a bin of their own."""
+        return sorted(self.counts, key=lambda number: -self.counts[number])[:MAX_NAMED_NUMBERS]
+
+    @property
+    def spread(self) -> float:
+        """The noise in the sum of all counts."""
+        return self.asked.deviation * len(self.counts) ** 0.5
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Found:
     """What is known of a column of numbers before its values are."""
@@ -454,12 +603,13 @@ class _Found:
         """How far above the last value of a grid its bin ends: reals hold their upper end."""
         if self.form.kind == "integer":
             return 1.0
-        return self.grid.step / 2
+        return self.grid.step / 2 or NEXT_TO_ZERO
 
 
 def _listed(facts: _Found, codes: NDArray[np.float64]) -> Quantity:
     """A bin for each of a list of values; what lies between them counts as the nearest."""
-    edges = [*codes.tolist(), float(codes[-1]) + facts.last_value_ends]
+    last = float(codes[-1])
+    edges = [*codes.tolist(), max(last + facts.last_value_ends, math.nextafter(last, math.inf))]
     values = codes.tolist()
     if facts.form.kind == "integer":
         values = [int(code) for code in values]

@@ -17,8 +17,15 @@ in them.
 """
 
 _PREFIX = r"(?i)(.*[_\- ])?"
+_WHOSE = (
+    "account|case|client|customer|employee|member|participant|patient|person|record|"
+    "respondent|student|subject|user"
+)
+"""Before "id" without anything between them."""
+
 _IDENTIFIER_NAME = re.compile(
-    rf"{_PREFIX}(id|uuid|guid|ssn|identifier|rownames|row_?number|index|{'|'.join(CONTACTS)})"
+    rf"{_PREFIX}(({_WHOSE})?id|id[_\- ]?(num|number|no|nr|code)|uuid|guid|ssn|identifier|rownames|"
+    rf"row_?number|index|{'|'.join(CONTACTS)})"
 )
 
 _ROW_NUMBER_NAME = re.compile(r"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?number|index))")

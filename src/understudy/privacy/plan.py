@@ -114,11 +114,18 @@ class DiscoveryPlan:
         """The share that second looks at words may take beyond that."""
         return self.outlook.second_look.amount / self.budget.amount
 
+    @property
+    def numbers_share(self) -> float:
+        """The share that numbers which many rows share may take beyond that."""
+        return self.outlook.numbers.amount / self.budget.amount
+
     def describe(self) -> str:
         """What discovery takes of the budget."""
         said = f"discovery takes {self.share:.0%} of the budget"
         if self.second_share:
             said += f", and up to {self.second_share:.0%} more where rare words have no name yet"
+        if self.numbers_share:
+            said += f", and up to {self.numbers_share:.1%} where numbers lie on no grid"
         return said
 
     @property

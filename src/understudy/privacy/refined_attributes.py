@@ -28,8 +28,10 @@ SURE_VALUE, LEAST_VALUE = 5.0, 0.002
 this share of all.
 """
 
-SURE_REST, MAX_REST = 1.5, 0.005
-"""All other values hold at most as many, together."""
+SURE_REST, MAX_REST, MAX_UNSEEN = 1.5, 0.005, 0.1
+"""All other values hold at most as many, together; and noise does not hide more than the last share
+of all rows there.
+"""
 
 
 GRIDS = tuple(sorted({*STEPS, 250.0, 25.0, 20.0, 2.0, 0.25, 0.2}, reverse=True))
@@ -110,7 +112,10 @@ def list_values(attribute: Quantity, shape: Shape) -> Quantity | None:
         return None
     gaps = np.diff(values) > 1.5 * float(grid_of(attribute).step)
     left, noise = shape.rows[~listed].sum(), float(np.sqrt((deviations[~listed] ** 2).sum()))
-    if not gaps.any() or left > SURE_REST * noise + MAX_REST * shape.rows.sum():
+    total = shape.rows.sum()
+    if not gaps.any() or left > SURE_REST * noise + MAX_REST * total:
+        return None
+    if SURE_REST * noise > MAX_UNSEEN * total:
         return None
     edges = (attribute.edges[0], *values[1:].tolist(), attribute.edges[-1])
     if attribute.whole:
@@ -165,6 +170,19 @@ def close_edges(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, .
     return attribute.edges[0], *inner, attribute.edges[-1]
 
 
+def join_empty_ends(edges: tuple[float, ...], shape: Shape) -> tuple[float, ...]:
+    """Edges of bins of which the outermost ones without any rows are one, at each end: what a model
+    puts there lies next to the rest (:func:`detail_of`), not anywhere in a bin that is many times
+    as wide.
+    """
+    starts = [low for low, _, rows, _ in segments(shape, edges) if round(rows) > 0]
+    if not starts:
+        return edges
+    first, last = np.searchsorted(np.array(edges), [starts[0], starts[-1]], side="right") - 1
+    kept = edges[max(int(first), 0) : int(last) + 2]
+    return tuple(sorted({edges[0], *kept, edges[-1]}))
+
+
 def detail_of(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
     """Segments with weights, for all bins in which they say something."""
     found: list[Segment] = []
@@ -187,18 +205,22 @@ def detail_of(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
 
 def _with_empty_ends(attribute: Quantity, found: list[Segment]) -> list[Segment]:
     """Segments, with some for outermost bins in which no rows were seen. What a model puts there
-    is noise, or a tail too thin to be seen: it lies next to the rest, over the width of the bin
-    beside it.
+    is noise, or a tail too thin to be seen: it lies next to the rest, over the width of the wider
+    of the two bins beside it, since one of them may be a single value. Beside single values alone
+    nothing tells how far a tail goes: debts of all sizes lie beside many of nothing.
     """
     edges, grid = attribute.edges, grid_of(attribute)
     if not found or len(edges) < 3:
         return found
-    if found[0][0] >= edges[1]:
-        start = grid.at(grid.index_from(edges[1] - (edges[2] - edges[1])))
+    widths = np.diff(edges).tolist()
+    inner = widths[1:-1] or [min(widths)]
+    single = 1.5 * float(grid.step)
+    if found[0][0] >= edges[1] and max(inner[:2]) > single:
+        start = grid.at(grid.index_from(edges[1] - max(inner[:2])))
         if edges[0] < start < edges[1]:
             found = [_segment(attribute, start, edges[1]), *found]
-    if found[-1][1] <= edges[-2] and found[-1][0] < edges[-2]:
-        end = grid.at(grid.index_from(edges[-2] + (edges[-2] - edges[-3])))
+    if found[-1][1] <= edges[-2] and found[-1][0] < edges[-2] and max(inner[-2:]) > single:
+        end = grid.at(grid.index_from(edges[-2] + max(inner[-2:])))
         if grid.at(grid.index_from(edges[-2])) < end < edges[-1]:
             found = [*found, _segment(attribute, edges[-2], end)]
     return found

@@ -47,17 +47,24 @@ from understudy.privacy.mechanisms import (
     describe_noise,
     table_scale,
 )
-from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells, find_weekdays
+from understudy.privacy.noisy_tables import (
+    FALSE_ALARM,
+    NoisyTable,
+    find_missing_cells,
+    find_weekdays,
+)
 from understudy.privacy.refined_attributes import (
     candidate_steps,
     close_edges,
     detail_of,
     find_heaping_beside,
     grid_classes,
+    join_empty_ends,
     list_values,
     with_step,
 )
 from understudy.privacy.shapes import (
+    CERTAIN,
     Shape,
     cut_bins,
     find_spikes,
@@ -82,8 +89,8 @@ first, when a second count can still take it back, and at last.
 """
 
 EVEN_ODDS = 1.0
-"""Values that noise alone makes stand out of a run that is a peak, on average: there a spike is as
-likely as not.
+"""Values that noise alone makes stand out of a run that is certainly a peak, on average: there a
+spike is as likely as not.
 """
 
 SURE_MISSING = 2.0
@@ -97,6 +104,12 @@ SEEN = 4.0
 
 PEAK_CELLS, PEAK_TIMES = 3, 4.0
 """A run of so few cells, so much denser than its neighbours, may be a spike."""
+
+CONFIRMED, MAX_ALONE = 3.0, 1 / 8
+"""Standard deviations: a peak in the midst of nothing, over such a part of the range at most, that
+has fewer rows by the second count alone is taken back. Of some hundred cells noise alone makes the
+first count of a few high, and so the mean of both.
+"""
 
 ZOOMED_RUNS, ZOOM_PARTS = 24, 8192
 """How many runs are parted at most, and into how many parts together: more of them hide a spike
@@ -292,6 +305,8 @@ class _Column:
             edges = cut_bins(shape, DEFAULT_BINS)
         else:
             edges = part_spikes(shape, attribute.edges, DEFAULT_BINS)
+            if self.discovered:
+                edges = join_empty_ends(edges, shape)
         if edges != attribute.edges:
             attribute = replace(
                 attribute,
@@ -424,6 +439,7 @@ class _Parted:
 
     def __init__(self, attribute: Quantity, shape: Shape, scale: float) -> None:
         self.shape = shape
+        self._is_certain = shape.rows * np.sqrt(shape.precisions) >= CERTAIN
         self.parted: list[int] = []
         if not attribute.values:
             rows = shape.rows
@@ -448,7 +464,12 @@ class _Parted:
         runs = np.searchsorted(np.array(starts), np.array(self.cells.edges[:-1]), "right") - 1
         insides = dict(self._insides(runs, table))
         rows = sum_by(runs, table.counts)
-        updated = shape.update(rows, 1 / (np.bincount(runs) * table.deviation**2))
+        precisions = 1 / (np.bincount(runs) * table.deviation**2)
+        updated = shape.update(rows, precisions).take_back(
+            shape.stands_alone(MAX_ALONE, PEAK_TIMES)
+            & ~self._is_certain
+            & (rows * np.sqrt(precisions) < CONFIRMED)
+        )
         refined = refine_cells(updated, insides)
         return refined.simplify(FINAL_PRICE * table.stands_out(len(refined.rows)) / table.deviation)
 
@@ -457,7 +478,10 @@ class _Parted:
         for run in self.parted:
             first, last = np.searchsorted(runs, [run, run + 1]).tolist()
             counts, sizes = table.counts[first:last], self.cells.sizes[first:last]
-            spikes = (counts > table.stands_out(len(counts), EVEN_ODDS)) & (sizes <= 1)
+            false_alarms = EVEN_ODDS
+            if not self._is_certain[run]:
+                false_alarms = FALSE_ALARM
+            spikes = (counts > table.stands_out(len(counts), false_alarms)) & (sizes <= 1)
             if spikes.any():
                 yield (
                     int(self.shape.starts[run]),

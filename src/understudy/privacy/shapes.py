@@ -84,6 +84,23 @@ class Shape:
         few = np.bincount(self.runs) <= cells
         return few & (rows * beside[1] > times * beside[0] * sizes)
 
+    def stands_alone(self, part: float, times: float) -> NDArray[np.bool_]:
+        """Which runs are no wider than a part of the range and ``times`` as dense as the two runs
+        on each side of them together, whatever these are.
+        """
+        sizes = sum_by(self.runs, self.sizes)
+        padded = np.pad(np.array([self.rows, sizes]), ((0, 0), (2, 2)))
+        beside = np.zeros((2, len(sizes)))
+        for place in (0, 1, 3, 4):
+            beside += padded[:, place : place + len(sizes)]
+        narrow = sizes <= part * sizes.sum()
+        return narrow & (self.rows * beside[1] > times * np.maximum(beside[0], 0) * sizes)
+
+    def take_back(self, doubtful: NDArray[np.bool_]) -> Shape:
+        """The same with no rows in doubtful runs."""
+        rows = np.where(doubtful, np.minimum(self.rows, 0), self.rows)
+        return Shape(self.edges, self.sizes, self.runs, rows, self.precisions)
+
     def update(self, rows: NDArray[np.float64], precisions: NDArray[np.float64]) -> Shape:
         """The same with what a second question says of its runs: each counts by how sure it is."""
         both = self.precisions + precisions
