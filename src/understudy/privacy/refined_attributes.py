@@ -173,13 +173,15 @@ def close_edges(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, .
 def join_empty_ends(edges: tuple[float, ...], shape: Shape) -> tuple[float, ...]:
     """Edges of bins of which the outermost ones without any rows are one, at each end: what a model
     puts there lies next to the rest (:func:`detail_of`), not anywhere in a bin that is many times
-    as wide.
+    as wide. Where one bin alone is seen, such as that of zero, nothing is told of the others.
     """
     starts = [low for low, _, rows, _ in segments(shape, edges) if round(rows) > 0]
     if not starts:
         return edges
     first, last = np.searchsorted(np.array(edges), [starts[0], starts[-1]], side="right") - 1
     kept = edges[max(int(first), 0) : int(last) + 2]
+    if len(kept) < 3:
+        return edges
     return tuple(sorted({edges[0], *kept, edges[-1]}))
 
 
