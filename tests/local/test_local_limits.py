@@ -227,11 +227,11 @@ def test_an_epsilon_above_five_is_taken_where_it_is_named() -> None:
 
 
 def test_a_person_who_says_nothing_allows_epsilon_ten(tmp_path: Any) -> None:
-    assert AnswerBook(tmp_path / "answers.ledger").left() == 10.0
-    assert AnswerBook(tmp_path / "new" / "folders" / "mine.ledger").left() == 10.0
-    assert AnswerBook(tmp_path / "mine.ledger", 3.0).left() == 3.0
+    assert AnswerBook(tmp_path / "answers.ledger").read_left() == 10.0
+    assert AnswerBook(tmp_path / "new" / "folders" / "mine.ledger").read_left() == 10.0
+    assert AnswerBook(tmp_path / "mine.ledger", 3.0).read_left() == 3.0
     with pytest.raises(Exception, match="has its allowance already"):
-        AnswerBook(tmp_path / "mine.ledger", 3.0).left()
+        AnswerBook(tmp_path / "mine.ledger", 3.0).read_left()
 
 
 def test_weights_have_nine_digits_of_the_largest_share() -> None:
@@ -250,10 +250,10 @@ def test_a_survey_that_was_answered_is_refused_before_anything_is_drawn(tmp_path
     book.check(plan)
     assert book.find(plan) is None
     book.book(plan, Report(plan=plan.id, question=0, level=0, answer=(0,), number=bytes(16)))
-    assert book.left() == 8.0
+    assert book.read_left() == 8.0
     book.check(plan_at(1.0))
     with pytest.raises(InputError, match="answered"):
         book.check(plan)
     with pytest.raises(InputError, match="answered"):
         book.book(plan, Report(plan=plan.id, question=0, level=0, answer=(0,), number=bytes(16)))
-    assert book.left() == 8.0
+    assert book.read_left() == 8.0

@@ -28,9 +28,9 @@ def test_two_digits_are_told_and_never_too_few(number: float, told: int) -> None
 
 
 def outlook(**changes: float) -> Outlook:
-    nothing = Budget(0.0)
+    prices = dict.fromkeys(("budget", "top_up", "second_look", "numbers"), Budget(0.0))
     facts = {"rows": 1234.0, "category_rows": 41.2, "strength": 10.0} | changes
-    return Outlook(columns=7, budget=nothing, top_up=nothing, second_look=nothing, **facts)
+    return Outlook(columns=7, **prices, **facts)
 
 
 def test_the_sentence_says_how_many_rows_each_thing_needs() -> None:
