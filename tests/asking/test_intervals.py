@@ -139,6 +139,7 @@ def test_a_count_lies_in_its_interval_where_there_are_no_rows() -> None:
 NOISY = [text for text in QUESTIONS[:7] if text != "variance age"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", NOISY)
 def test_an_interval_is_not_wider_than_it_need_be(text: str) -> None:
     """Noise of deviation s is below 2.12 s (Laplace) with a probability of 95 %: at most 1.3 times

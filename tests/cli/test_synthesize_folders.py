@@ -40,6 +40,7 @@ SYNTHESIZE = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "files"),
     [

@@ -212,6 +212,7 @@ def released(tmp_path: Path, model: Model, monkeypatch: pytest.MonkeyPatch) -> P
     return tmp_path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", ["1000", "1e3", "1_000", "1E+3"])
 def test_rows_in_a_folder_by_command(released: Path, rows: str) -> None:
     ran = run("sample", "m.json", "--rows", rows, "--seed", 1, "--partitions", 4, "-o", "rows")

@@ -105,6 +105,7 @@ SCHEMA = schema_of(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", FILES)
 def test_the_same_cells_are_read_from_every_kind_of_file(tmp_path: Path, case: str) -> None:
     name, write = FILES[case]
@@ -121,6 +122,7 @@ def test_the_same_cells_are_read_from_every_kind_of_file(tmp_path: Path, case: s
     assert coded.outside == expected.outside == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", ["UTF-8", "UTF-16", "Windows-1252", "Excel", "SQLite"])
 def test_the_command_line_and_python_read_the_same_table(tmp_path: Path, case: str) -> None:
     """By the file's fingerprint in a ledger: one that Python wrote is the command's, too."""

@@ -80,6 +80,7 @@ def test_every_awkward_cell_has_the_code_that_it_has_in_memory() -> None:
     assert by_engine(engine_of(cases), cases) == expected(cases)
 
 
+@pytest.mark.thorough
 def test_so_has_one_where_there_are_many_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "_MANY_BINS", 0)
     monkeypatch.setattr(encoding, "_COUNTED_BINS", 2)
@@ -270,6 +271,7 @@ def test_models_are_the_same_however_little_is_fetched_at_once(
     assert any(";" in sentence for sentence in said), "no query has several groupings"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "parts", "parts/*.parquet"])
 def test_files_of_all_shapes(name: str, folder: Path, tmp_path: Path) -> None:
     method = PrivBayes(epsilon=1.0)
@@ -327,6 +329,7 @@ def in_polars(people: Path, path: Path) -> Any:
     return ibis.polars.connect({"people": polars.scan_parquet(people)})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connect", [in_sqlite, in_polars])
 def test_an_ibis_table_of_another_backend_is_copied_a_part_at_a_time(
     connect: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -209,6 +209,7 @@ def test_the_discovered_schema_and_the_model_are_the_same(
     assert fitted(method, path, engine="duckdb") == fitted_in_memory(method, path)
 
 
+@pytest.mark.thorough
 def test_a_folder_and_a_lazy_frame(folder: Path) -> None:
     polars = pytest.importorskip("polars")
     method = Independent(epsilon=8.0)
@@ -324,6 +325,7 @@ def test_what_cannot_be_discovered_costs_nothing(
         refused(connection, tmp_path / str(place), sentence)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "form",
     [

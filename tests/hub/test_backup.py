@@ -53,6 +53,7 @@ def make_empty(folder: Path, url: str | None, keys: Keys) -> Hub:
     return open_hub(folder, database=url, keys=keys, create=True, clock=Clock())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("origin", "target"), [("sqlite", "sqlite"), ("sqlite", "postgres"), ("postgres", "sqlite")]
 )
