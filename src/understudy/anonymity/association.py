@@ -56,7 +56,7 @@ class Baskets:
     Examples
     --------
     >>> baskets = Baskets([{"bread", "butter"}, {"bread", "butter"}, {"bread"}, {"milk"}])
-    >>> baskets.measure(Rule(("bread",), ("butter",)))
+    >>> baskets.measure(AssociationRule(("bread",), ("butter",)))
     Strength(support=0.5, confidence=0.6666666666666666)
     >>> [str(rule) for rule in baskets.find_rules(min_support=0.5, min_confidence=0.6)]
     ['bread -> butter', 'butter -> bread']
