@@ -544,7 +544,7 @@ def _with_numbers(
         if step:
             low, width = number, step
         else:
-            # Twelve digits tell numbers apart: bins are written with so many.
+            # Twelve digits tell numbers apart: bins are written with twelve.
             width = 10.0 ** -(12 - max(math.ceil(math.log10(max(abs(number), 1e-12))), 0))
             low = math.floor(number / width) * width
         edges |= {round(low, 12), round(low + width, 12)}
