@@ -525,6 +525,29 @@ def test_help_teaches_by_example(command: list[str], columns: int) -> None:
     assert "completion" not in ran.out
 
 
+def test_a_summary_is_broken_where_the_screen_ends() -> None:
+    """Not where a line of the source does: with a wide screen each is one line."""
+    told = fine("--help", columns=220).out
+    lines = told[told.index("─ Commands") : told.index("Examples")].splitlines()
+    names = [line.split()[1] for line in lines if line.startswith("│")]
+    assert {"synthesize", "schema", "query"} <= set(names)
+    assert len(names) == len(set(names))
+    assert all(f"understudy {name} " in fine(name, "--help").out for name in names)
+
+
+def test_brackets_in_the_help_of_an_option_are_shown() -> None:
+    told = " ".join(fine("synthesize", "--help", columns=220).out.split())
+    assert "never read, [text] in synthetic rows" in told
+
+
+def test_options_that_few_need_stand_below_those_that_most_do() -> None:
+    told = fine("synthesize", "--help").out
+    panels = ["Options ", "What columns hold", "Who is protected", "The table's ledger"]
+    places = [told.index(f"─ {panel}") for panel in panels]
+    assert places == sorted(places)
+    assert places[0] < told.index("--epsilon") < places[1] < told.index("--identifier")
+
+
 def test_the_examples_in_the_help_are_in_order(folder: Path) -> None:
     """The options that they show exist."""
     for command in COMMANDS:

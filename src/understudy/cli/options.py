@@ -26,6 +26,14 @@ class EngineName(Enum):
     spark = "spark"
 
 
+PROTECTION = "Who is protected"
+DOMAIN = "What columns hold"
+READING = "How the table is read"
+WRITING = "What is written"
+LEDGER = "The table's ledger"
+"""Headings of a help page, below the options that most people need."""
+
+
 Epsilon = Annotated[
     float,
     typer.Option(metavar="NUMBER", help="Privacy budget of the release; smaller is more private."),
@@ -42,6 +50,7 @@ Neighbour = Annotated[
     typer.Option(
         metavar="RELATION",
         help="Protect the presence of a row (add_remove) or its values (replace).",
+        rich_help_panel=PROTECTION,
     ),
 ]
 MethodNeighbour = Annotated[
@@ -49,6 +58,7 @@ MethodNeighbour = Annotated[
     typer.Option(
         metavar="RELATION",
         help="Protect the presence of a row (add_remove, the default) or its values (replace).",
+        rich_help_panel=PROTECTION,
     ),
 ]
 Person = Annotated[
@@ -56,6 +66,7 @@ Person = Annotated[
     typer.Option(
         metavar="COLUMN",
         help="Column that tells whose row it is: all rows of a person are protected.",
+        rich_help_panel=PROTECTION,
     ),
 ]
 RowsPerPerson = Annotated[
@@ -64,6 +75,7 @@ RowsPerPerson = Annotated[
         "--rows-per-person",
         metavar="M",
         help="Rows of a person that count, at most; noise grows with it.",
+        rich_help_panel=PROTECTION,
     ),
 ]
 SchemaFile = Annotated[
@@ -75,7 +87,10 @@ SchemaFile = Annotated[
 LedgerPath = Annotated[
     Path | None,
     typer.Option(
-        "--ledger", metavar="FILE", help="The table's ledger file (see understudy ledger)."
+        "--ledger",
+        metavar="FILE",
+        help="The table's ledger file (see understudy ledger).",
+        rich_help_panel=LEDGER,
     ),
 ]
 
@@ -85,6 +100,7 @@ SameTable = Annotated[
         "--same-table",
         metavar="",
         help="The ledger's table in another form: other columns or format, the same rows.",
+        rich_help_panel=LEDGER,
     ),
 ]
 NewRows = Annotated[
@@ -93,11 +109,16 @@ NewRows = Annotated[
         "--new-rows",
         metavar="",
         help="The ledger's table with rows added, removed or changed; releases still add up.",
+        rich_help_panel=LEDGER,
     ),
 ]
 Wait = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="How long to wait for a ledger that another run holds."),
+    typer.Option(
+        metavar="SECONDS",
+        help="How long to wait for a ledger that another run holds.",
+        rich_help_panel=LEDGER,
+    ),
 ]
 
 
@@ -139,6 +160,7 @@ Partitions = Annotated[
     typer.Option(
         metavar="N",
         help="Parquet files in the folder of -o; of about a million rows each when not given.",
+        rich_help_panel=WRITING,
         min=1,
     ),
 ]
@@ -148,6 +170,7 @@ SafeForSpreadsheets = Annotated[
         "--safe-for-spreadsheets",
         metavar="",
         help="CSV only: an apostrophe before texts that a spreadsheet would run as formulas.",
+        rich_help_panel=WRITING,
     ),
 ]
 CountedBy = Annotated[
@@ -156,6 +179,7 @@ CountedBy = Annotated[
         "--engine",
         metavar="ENGINE",
         help="Who counts: memory, duckdb or spark; by default memory, where files fit.",
+        rich_help_panel=READING,
     ),
 ]
 RowsAnywhere = Annotated[
@@ -210,6 +234,7 @@ DiscoveryShare = Annotated[
     typer.Option(
         metavar="SHARE",
         help="Share of the budget for the domain without a schema; by need if not given.",
+        rich_help_panel=DOMAIN,
     ),
 ]
 KeepGoing = Annotated[
@@ -218,5 +243,6 @@ KeepGoing = Annotated[
         "--keep-going",
         metavar="",
         help="Go on where the domain cannot be discovered, or not that of every column.",
+        rich_help_panel=DOMAIN,
     ),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.option_groups import take_group
+from understudy.cli.options import READING
 
 if TYPE_CHECKING:
     from understudy.data.read_options import Reading
@@ -18,6 +19,7 @@ _HEADER = Annotated[
         metavar="",
         help="The first line of a CSV file holds names (needed by default), or is a row.",
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
 _ENCODING = Annotated[
@@ -25,21 +27,32 @@ _ENCODING = Annotated[
     typer.Option(
         metavar="NAME",
         help="Of a text file: latin-1, cp1252, utf-16; by its byte order mark, else UTF-8.",
+        rich_help_panel=READING,
     ),
 ]
 _QUOTE = Annotated[
-    str, typer.Option(metavar="SIGN", help="Around values of a CSV file that hold delimiters.")
+    str,
+    typer.Option(
+        metavar="SIGN",
+        help="Around values of a CSV file that hold delimiters.",
+        rich_help_panel=READING,
+    ),
 ]
 _MISSING_MARKS = Annotated[
     str | None,
     typer.Option(
         metavar="MARKS",
         help='Texts that stand for a missing value in all columns, such as "n/a,-99".',
+        rich_help_panel=READING,
     ),
 ]
 _TABLE_NAME = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Table of a database, or sheet of a workbook."),
+    typer.Option(
+        metavar="NAME",
+        help="Table of a database, or sheet of a workbook.",
+        rich_help_panel=READING,
+    ),
 ]
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "header": (_HEADER, None),

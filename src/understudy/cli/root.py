@@ -50,6 +50,10 @@ def load_command(words: Sequence[str]) -> None:
     import_module(f"understudy.cli.{module}")
 
 
+def _join_lines(text: str) -> str:
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 class _Commands(TyperGroup):
     """Commands as a newcomer meets them, not as they were imported."""
 
@@ -63,6 +67,15 @@ class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Those that are named above, in that order, then any others."""
         return sorted(super().list_commands(ctx), key=lambda name: (*self.ORDER, name).index(name))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; its help is broken where the screen ends, not where a line of the
+        source does.
+        """
+        command = super().get_command(ctx, cmd_name)
+        if command is not None and command.help:
+            command.help = _join_lines(command.help)
+        return command
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All options; those that install completion work, but stay out of the help."""
@@ -80,6 +93,7 @@ class _Commands(TyperGroup):
             whole = typer.Typer(add_completion=False, **_LOOKS)
             whole.command(name, epilog=epilog)(complete())
             command = typer.main.get_command(whole)
+            command.help = _join_lines(command.help or "")
         return name, command, rest
 
 

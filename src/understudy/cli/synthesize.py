@@ -13,6 +13,9 @@ from understudy.cli.checks import NO_LEDGER, check_distinct, check_output
 from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_ledger
 from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
+    DOMAIN,
+    READING,
+    WRITING,
     CountedBy,
     Delta,
     DiscoveryShare,
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
     from understudy.models.model import Model
     from understudy.privacy.ledger import LedgerFile
     from understudy.synthesizers import Synthesizer
+
+_OTHER_ROWS = "Reports of persons, and images"
+"""A heading of the help page."""
 
 
 @method_command(
@@ -91,6 +97,7 @@ def synthesize(
         typer.Option(
             metavar="SHARE",
             help="Share of the budget for what lies inside bins (default 0.1); 0 for none.",
+            rich_help_panel=DOMAIN,
         ),
     ] = None,
     model: Annotated[
@@ -101,16 +108,25 @@ def synthesize(
         typer.Option(metavar="FILE", help="Also write a report of the release here (HTML)."),
     ] = None,
     title: Annotated[
-        str, typer.Option(metavar="TEXT", help="The name of the data set, for the report.")
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="The name of the data set, for the report.",
+            rich_help_panel=WRITING,
+        ),
     ] = "",
     contact: Annotated[
-        str, typer.Option(metavar="TEXT", help="Whom to ask about it, for the report.")
+        str,
+        typer.Option(
+            metavar="TEXT", help="Whom to ask about it, for the report.", rich_help_panel=WRITING
+        ),
     ] = "",
     reports: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Instead of a table: what `understudy local collect` made of persons' reports.",
+            rich_help_panel=_OTHER_ROWS,
         ),
     ] = None,
     shuffled: Annotated[
@@ -118,19 +134,32 @@ def synthesize(
         typer.Option(
             metavar="DELTA",
             help="With --reports: also state the guarantee of shuffled reports, at this delta.",
+            rich_help_panel=_OTHER_ROWS,
         ),
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With images in an IDX file: the file of their labels."),
+        typer.Option(
+            metavar="FILE",
+            help="With images in an IDX file: the file of their labels.",
+            rich_help_panel=_OTHER_ROWS,
+        ),
     ] = None,
     classes: Annotated[
         int | None,
-        typer.Option(metavar="N", help="With --labels: how many labels there can be (default 10)."),
+        typer.Option(
+            metavar="N",
+            help="With --labels: how many labels there can be (default 10).",
+            rich_help_panel=_OTHER_ROWS,
+        ),
     ] = None,
     sheet: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With images: also write a contact sheet here (PNG)."),
+        typer.Option(
+            metavar="FILE",
+            help="With images: also write a contact sheet here (PNG).",
+            rich_help_panel=_OTHER_ROWS,
+        ),
     ] = None,
     ledger: LedgerOptions = NO_LEDGER_FILE,
     reading: Any = None,
@@ -143,12 +172,16 @@ def synthesize(
         typer.Option(
             metavar="URL",
             help="Write the rows to a new table there: postgresql://... or spark://...",
+            rich_help_panel=WRITING,
         ),
     ] = None,
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", metavar="", help="Say how an engine counted the rows (for you only)."
+            "--explain",
+            metavar="",
+            help="Say how an engine counted the rows (for you only).",
+            rich_help_panel=READING,
         ),
     ] = False,
     quiet: Quiet = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.option_groups import take_group
+from understudy.cli.options import DOMAIN
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,13 +21,16 @@ _IDENTIFIER = Annotated[
     typer.Option(
         metavar="COLUMN",
         help="Column of identifiers: never read, numbered in synthetic rows; repeatable.",
+        rich_help_panel=DOMAIN,
     ),
 ]
 _TEXT = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of free text: never read, [text] in synthetic rows; repeatable.",
+        # The backslash keeps rich from taking the brackets for a style.
+        help=r"Column of free text: never read, \[text] in synthetic rows; repeatable.",
+        rich_help_panel=DOMAIN,
     ),
 ]
 _OPTIONS: dict[str, tuple[Any, Any]] = {"identifier": (_IDENTIFIER, None), "text": (_TEXT, None)}
