@@ -32,13 +32,13 @@ from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_questions import NoisyHistogram
 from understudy.privacy.discovery_scores import KINDS as CHOICES
 from understudy.privacy.discovery_scores import Kind, count_grids, count_kinds
-from understudy.privacy.discovery_values import NamedWords, ValueFinder
+from understudy.privacy.discovery_words import NamedWords, WordFinder
 from understudy.release.sources import open_source
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.marginals import Marginals
 
 
-def _same_words(self: ValueFinder, name: str, cost: Any, delta: float) -> None:
+def _same_words(self: WordFinder, name: str, cost: Any, delta: float) -> None:
     """The question of which words there are, answered alike; its real answer is tested with
     discovery.
     """
@@ -78,7 +78,7 @@ WITHOUT_SCHEMA = {f"{method.name}, {method.neighbours}": method for method in _M
 def seen_as(kind: int, name: str, table: Table, folder: Path, beside: Seen | None = None) -> Seen:
     """What is seen of a method that takes every column for one kind."""
     with (
-        mock.patch.object(ValueFinder, "ask_words", _same_words),
+        mock.patch.object(WordFinder, "ask_words", _same_words),
         mock.patch.object(Follows, "place", kind),
     ):
         return seen(WITHOUT_SCHEMA[name], table, None, folder, Follows, beside)
@@ -132,7 +132,7 @@ def test_types_decide_nothing_where_the_domain_is_discovered(
     method = Independent(epsilon=0.001, keep_going=True)
     found = []
     with (
-        mock.patch.object(ValueFinder, "ask_words", _same_words),
+        mock.patch.object(WordFinder, "ask_words", _same_words),
         mock.patch.object(Follows, "place", place),
     ):
         for side, values in zip(("here", "there"), typed[1:], strict=True):
@@ -317,7 +317,7 @@ def test_a_kind_that_is_read_for_free_would_be_seen(tmp_path: Path) -> None:
     method = Independent(epsilon=1.0, keep_going=True)
     found = []
     with (
-        mock.patch.object(ValueFinder, "ask_words", _same_words),
+        mock.patch.object(WordFinder, "ask_words", _same_words),
         mock.patch.object(Discovery, "_choose_kinds", look_at_all),
     ):
         for folder, ages in ((here, [*plain, "21"]), (there, [*plain, "x", "x"])):

@@ -52,6 +52,7 @@ from understudy.privacy.discovery_scores import (
     range_odds,
 )
 from understudy.privacy.discovery_values import ValueFinder
+from understudy.privacy.discovery_words import WordFinder
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise, SystemNoise, table_scale
 from understudy.release.preflight import check_outlook
 
@@ -542,13 +543,13 @@ def test_a_column_in_which_nothing_is_found_holds_no_numbers(
     table = Table({"x": cells(*["1.5"] * 3000)})
     ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
     run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
-    finder = ValueFinder(run.asker, run._tallies, 3000.0, 0.0)
+    finder = ValueFinder(run.asker, run._tallies, 3000.0)
     assert finder.give_up("x", mark, np.array([marked, 3])).replacement == replacement
 
 
 def test_a_domain_must_hold_two_fifths_of_the_cells() -> None:
     """Of those that are not empty, where that is known."""
-    finder = ValueFinder(None, {}, 3000.0, 0.0, {"y": 100.0})  # type: ignore[arg-type]
+    finder = ValueFinder(None, {}, 3000.0, {"y": 100.0})  # type: ignore[arg-type]
     held = {(name, count) for name in "xy" for count in (40, 41, 1200, 1201)
             if finder._holds_enough(name, np.array([count - 1, 1]))}  # fmt: skip
     assert held == {("x", 1201), ("y", 41), ("y", 1200), ("y", 1201)}
@@ -896,7 +897,7 @@ def test_a_column_with_next_to_no_word_of_a_vocabulary_is_empty() -> None:
     table = Table({"x": cells(*["yes", "no"] * 50, *["maybe"] * 2900)})
     run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
     run.count_rows()
-    finder = ValueFinder(run.asker, run._tallies, run.rows, 0.0)
+    finder = WordFinder(run.asker, run._tallies, run.rows)
     found, held = finder.find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0), 1e-9)
     assert isinstance(found, Text)
     assert not held

@@ -12,7 +12,7 @@ import pytest
 from understudy.counting.partition import SENTINELS, ends_of
 from understudy.counting.spacings import grids_of
 from understudy.privacy.discovery_cells import Precision, Range, lay_cells
-from understudy.privacy.discovery_values import (
+from understudy.privacy.discovery_numbers import (
     MIN_CUTS,
     half_width_of,
     places_to_cut,

@@ -10,8 +10,9 @@ from understudy.data.encoding import encode
 from understudy.data.frames import as_table
 from understudy.data.schema import Quantity, Schema
 from understudy.data.tables import MARKS
+from understudy.privacy.discovery_numbers import _with_certain_mark
 from understudy.privacy.discovery_questions import NoisyHistogram
-from understudy.privacy.discovery_values import _missing_mark, _with_certain_mark
+from understudy.privacy.discovery_values import missing_mark
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.refinement import refine
@@ -100,6 +101,6 @@ def test_a_mark_that_nobody_counts_again_must_be_certain(
     counts = np.zeros(len(MARKS), np.int64)
     counts[MARKS.index("NA")] = rows
     asked = NoisyHistogram(counts, 100.0, "rho")
-    seen = Quantity("x", "integer", _missing_mark(asked, counts), edges)
+    seen = Quantity("x", "integer", missing_mark(asked, counts), edges)
     assert seen.missing == "NA"
     assert _with_certain_mark(seen, asked, counts).missing == mark

@@ -207,6 +207,7 @@ MODULES = (
     *("budget", "central", "curator", "discovery", "features", "ledger", "ledger.entries"),
     *("linear", "mechanisms", "questions", "ranks", "refinement", "renyi", "scores", "sums"),
     *("vectors", "sum_sensitivity", "exact_noise", "discovery_values", "discovery_budget"),
+    *("discovery_words", "discovery_numbers"),
 )
 
 

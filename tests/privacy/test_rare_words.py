@@ -21,7 +21,7 @@ from understudy.privacy.budget import Budget, Neighbours, total
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.discovery_questions import Asker, NoisyHistogram
-from understudy.privacy.discovery_values import NamedWords, ValueFinder
+from understudy.privacy.discovery_words import NamedWords, WordFinder
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -97,7 +97,7 @@ the list, which no row may have; a word of nobody's list; both ways to write tha
 """
 
 
-class _Listener(ValueFinder):
+class _Listener(WordFinder):
     """Notes what each count is a count of."""
 
     labels: tuple[tuple[str, ...], ...] = ()
@@ -136,7 +136,7 @@ def look(cells: tuple[str, ...], most: int, again: bool) -> Look:
     ledger = Ledger(1.0, 1e-6, threshold_delta=1e-6, rows_per_person=most)
     tally = Tally(most + 1)
     tally.add(*zip(*Counter(cells).items(), strict=True) if cells else ((), ()))
-    finder = _Listener(Asker(ledger, noise), {"x": tally}, 100.0, 0.0)
+    finder = _Listener(Asker(ledger, noise), {"x": tally}, 100.0)
     noise.finder = finder
     if again:
         nothing = NoisyHistogram(np.zeros(0, np.int64), 1.0, "epsilon")

@@ -16,7 +16,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.discovery_questions import Asker
-from understudy.privacy.discovery_values import ValueFinder
+from understudy.privacy.discovery_words import WordFinder
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -29,7 +29,7 @@ def discover_column(shares: dict[str, int], seed: int = 1) -> tuple[Category, Le
     ledger = Ledger(3.0, 1e-9, threshold_delta=1e-9)
     run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(seed))
     run.count_rows()
-    finder = ValueFinder(run.asker, run._tallies, run.rows, 0.0, rows_deviation=run._rows_deviation)
+    finder = WordFinder(run.asker, run._tallies, run.rows, rows_deviation=run._rows_deviation)
     found, held = finder.find_vocabulary("x", PLACE, Budget(0.1), 1e-9)
     assert held
     assert isinstance(found, Category)

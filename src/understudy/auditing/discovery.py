@@ -43,7 +43,7 @@ from understudy.mechanisms.distributions import gaussian_tail, laplace_tail
 from understudy.privacy.budget import Budget, Currency, Neighbours
 from understudy.privacy.discovery import discover
 from understudy.privacy.discovery_questions import Asker, NoisyHistogram
-from understudy.privacy.discovery_values import NamedWords, ValueFinder
+from understudy.privacy.discovery_words import NamedWords, WordFinder
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Counts, Noise
 from understudy.synthesizers import Synthesizer
@@ -123,7 +123,7 @@ def _looks_again(epsilon: float, pair: Pair) -> Run:
         ledger = Ledger(epsilon, NAMING, pair.neighbours, "epsilon", NAMING)
         asker, tallies = Asker(ledger, noise), {"x": Tally()}
         MemoryColumns(table).count(tallies)
-        finder = ValueFinder(asker, tallies, 100.0, 0.0)
+        finder = WordFinder(asker, tallies, 100.0)
         nothing = NoisyHistogram(np.zeros(0, np.int64), 1.0, "epsilon")
         finder.words["x"] = NamedWords({"Norway": 9}, 0, nothing)
         finder.ask_rare_words("x", ledger.budget, NAMING)

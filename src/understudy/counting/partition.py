@@ -308,7 +308,7 @@ class Tally:
     ----------
     fewest
         Words that occur less often are not kept. See
-        :class:`understudy.privacy.discovery_values.ValueFinder` on why they may be left out.
+        :class:`understudy.privacy.discovery_words.WordFinder` on why they may be left out.
     """
 
     def __init__(self, fewest: int = 2) -> None:

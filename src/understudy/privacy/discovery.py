@@ -68,6 +68,7 @@ from understudy.privacy.discovery_budget import (
 )
 from understudy.privacy.discovery_cells import Range
 from understudy.privacy.discovery_draft import Draft
+from understudy.privacy.discovery_numbers import NumberFinder
 from understudy.privacy.discovery_questions import FALSE_ALARM, Asker
 from understudy.privacy.discovery_rare import find_rare
 from understudy.privacy.discovery_scores import (
@@ -88,7 +89,7 @@ from understudy.privacy.discovery_scores import (
     kind_odds,
     range_odds,
 )
-from understudy.privacy.discovery_values import ValueFinder
+from understudy.privacy.discovery_words import WordFinder
 from understudy.privacy.identifiers import make_identifier
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
@@ -237,18 +238,14 @@ class Discovery:
             if notation in PADDED:
                 ranges[name] = ranges[name].within_digits(len(notation))
         costs = self._divide(self.left, kinds)
-        finder = ValueFinder(
-            self.asker,
-            self._tallies,
-            self.rows,
-            self._seen_later(),
-            self._present,
-            notations=self._notations,
-            rows_deviation=self._rows_deviation,
+        known = self.asker, self._tallies, self.rows, self._present, self._rows_deviation
+        word_finder = WordFinder(*known)
+        number_finder = NumberFinder(
+            *known, seen_later=self._seen_later(), notations=self._notations
         )
-        self._ask_numbers(finder, {name: kinds[name] for name in gridless}, steps, delta)
+        self._ask_numbers(number_finder, {name: kinds[name] for name in gridless}, steps, delta)
         self._top_up_words(words, costs, delta)
-        self._ask_words(finder, {name: costs[name] for name in words}, delta)
+        self._ask_words(word_finder, {name: costs[name] for name in words}, delta)
         attributes: list[Attribute] = []
         empty: list[str] = []
         for name in self.draft.names:
@@ -260,16 +257,16 @@ class Discovery:
                 continue
             if name in self._hopeless:
                 absent = self.rows - self._present.get(name, self.rows)
-                attributes.append(finder.give_up(name, "", np.array([absent])))
+                attributes.append(word_finder.give_up(name, "", np.array([absent])))
                 empty.append(name)
                 continue
             kind, cost = kinds[name], costs[name]
             if kind.words:
-                found = finder.find_words(name)
+                found = word_finder.find_words(name)
             elif kind.vocabulary is not None:
-                found = finder.find_vocabulary(name, kind.vocabulary, cost, delta)
+                found = word_finder.find_vocabulary(name, kind.vocabulary, cost, delta)
             else:
-                found = finder.find_numbers(name, kind, ranges[name], steps.get(name), cost)
+                found = number_finder.find_numbers(name, kind, ranges[name], steps.get(name), cost)
             attributes.append(found[0])
             if not found[1]:
                 empty.append(name)
@@ -288,7 +285,7 @@ class Discovery:
 
     def _ask_numbers(
         self,
-        finder: ValueFinder,
+        finder: NumberFinder,
         kinds: Mapping[str, Kind],
         steps: Mapping[str, float],
         delta: float,
@@ -343,7 +340,7 @@ class Discovery:
         raised = exact(self.price.amount) + more
         self.price = Budget(rounded_up(raised), self.price.currency)
 
-    def _ask_words(self, finder: ValueFinder, costs: Mapping[str, Budget], delta: float) -> None:
+    def _ask_words(self, finder: WordFinder, costs: Mapping[str, Budget], delta: float) -> None:
         """Ask for words. Where frequent ones are seen, and the share of discovery is up to
         discovery, columns that leave many rows without a name are asked again at a better price:
         those of two words never are.
@@ -365,7 +362,7 @@ class Discovery:
             price = rare_words_price(self.protection, most, half, self.rows)
             finder.ask_rare_words(name, price, half)
 
-    def _lacks_words(self, finder: ValueFinder, name: str) -> bool:
+    def _lacks_words(self, finder: WordFinder, name: str) -> bool:
         """Whether a second look at a column is worth it: one with hardly any frequent words is free
         text.
         """
