@@ -42,7 +42,7 @@ from understudy.data.encoding import Coded, encode
 from understudy.encrypted import integers
 from understudy.encrypted.learning import find_questions
 from understudy.encrypted.paillier import PrivateKey
-from understudy.encrypted.plans import Plan, list_tables
+from understudy.encrypted.plans import EncryptionPlan, list_tables
 from understudy.encrypted.service import CryptoService, ServicePolicy
 from understudy.encrypted.session import Store
 from understudy.encrypted.uploads import make_upload
@@ -121,9 +121,9 @@ def rows_of_numbers(seed: int, rows: int = 2000) -> Coded:
     return source.code(schema_of_numbers())[0]
 
 
-def pca_plan(key: PrivateKey, owners: int, epsilon: float, delta: float) -> Plan:
+def pca_plan(key: PrivateKey, owners: int, epsilon: float, delta: float) -> EncryptionPlan:
     asked = find_questions(PrivatePCA(5, epsilon=epsilon, delta=delta), schema_of_numbers())
-    return Plan(
+    return EncryptionPlan(
         schema=schema_of_numbers(),
         key=key.public,
         owners=tuple(f"owner-{i:02}" for i in range(owners)),
@@ -170,7 +170,7 @@ def measure_speed(arguments: argparse.Namespace) -> None:
 # ---- PCA end to end
 
 
-def _upload(task: tuple[Plan, str, int, Path]) -> Any:
+def _upload(task: tuple[EncryptionPlan, str, int, Path]) -> Any:
     plan, name, seed, folder = task
     identity = Identity.load(folder / f"{name}.pem", folder / f"{name}.key")
     return timed(lambda: make_upload(plan, name, rows_of_numbers(seed), identity))
@@ -324,7 +324,7 @@ def _run_secure(parts: list[Any], epsilon: float) -> Any:
 def _run_uploads(key: PrivateKey, parts: list[Any], epsilon: float) -> Any:
     learner = PrivatePCA(4, epsilon=epsilon, delta=1e-6)
     owners = {f"o{i}": Identity.new(f"o{i}") for i in range(len(parts))}
-    plan = Plan(
+    plan = EncryptionPlan(
         schema=_digits_schema(),
         key=key.public,
         owners=tuple(sorted(owners)),
@@ -353,7 +353,7 @@ def measure_adult(arguments: argparse.Namespace) -> None:
     key = PrivateKey.generate()
     owners = {f"owner-{i}": Identity.new(f"owner-{i}") for i in range(ADULT_OWNERS)}
     for delta in (0.0, 1e-9):
-        plan = Plan(
+        plan = EncryptionPlan(
             schema=schema,
             key=key.public,
             owners=tuple(owners),
@@ -375,7 +375,7 @@ def measure_adult(arguments: argparse.Namespace) -> None:
             _compare(method, plan, coded, link, store, arguments.repeats)
 
 
-def _upload_parts(plan: Plan, coded: Coded, owners: dict[str, Identity]) -> list[Any]:
+def _upload_parts(plan: EncryptionPlan, coded: Coded, owners: dict[str, Identity]) -> list[Any]:
     parts = split(coded, "equal", ADULT_OWNERS)
     return [
         make_upload(plan, name, part, identity)
@@ -383,7 +383,7 @@ def _upload_parts(plan: Plan, coded: Coded, owners: dict[str, Identity]) -> list
     ]
 
 
-def _report_upload(plan: Plan, uploads: list[Any], seconds: float) -> None:
+def _report_upload(plan: EncryptionPlan, uploads: list[Any], seconds: float) -> None:
     ciphertexts = sum(item.ciphertexts for item in plan.items)
     cells = sum(item.cells for item in plan.items)
     with tempfile.TemporaryDirectory() as folder:
@@ -398,7 +398,7 @@ def _report_upload(plan: Plan, uploads: list[Any], seconds: float) -> None:
 
 def _compare(
     method: Synthesizer,
-    plan: Plan,
+    plan: EncryptionPlan,
     coded: Coded,
     link: MemoryLink,
     store: Store,
@@ -423,7 +423,7 @@ def _compare(
         )
 
 
-def _learn_centrally(method: Synthesizer, coded: Coded, plan: Plan | None = None) -> Any:
+def _learn_centrally(method: Synthesizer, coded: Coded, plan: EncryptionPlan | None = None) -> Any:
     """By a trusted curator; with a plan, who asks what encrypted uploads are asked."""
     currency: Any = "rho" if method.delta else "epsilon"
     ledger = Ledger(method.epsilon, method.delta, currency=currency)

@@ -41,7 +41,7 @@ from understudy.privacy.mechanisms import SystemNoise
 from understudy.privacy.vectors import VectorSum, sum_vectors
 from understudy.synthesizers.checkpoints import Checkpoint
 from understudy.synthesizers.gan_images import ImageNetworks
-from understudy.synthesizers.generated_tables import Columns, Task
+from understudy.synthesizers.generated_tables import GeneratedColumns, TrainingTask
 from understudy.synthesizers.image_tables import table_of_images
 
 PARTS = ("real", "gaussian", "merf", "plain", "gan", "step")
@@ -98,10 +98,12 @@ def own_steps(images: Images, filters: int) -> Iterator[None]:
     torch = torch_module()
     method: Any = makers.gan(10.0, 10, filters).method
     table, schema = table_of_images(images, "gan")
-    columns = Columns.of(schema, None)
+    columns = GeneratedColumns.of(schema, None)
     matrix = RowMatrix(columns.inputs, encode(table, schema))
     label = Node("label", (), np.ones(schema["label"].size))
-    task = Task(columns=columns, label=label, rows=float(len(images)), checkpoint=Checkpoint())
+    task = TrainingTask(
+        columns=columns, label=label, rows=float(len(images)), checkpoint=Checkpoint()
+    )
     networks = ImageNetworks(method, schema, task)
     while True:
         asked = VectorSum(

@@ -37,9 +37,9 @@ from understudy import Adaptive, Schema
 from understudy.data.encoding import Coded, encode
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.local.answering import answer_for_all
-from understudy.local.collected import Collected, Tally
+from understudy.local.collected import Collected, ReportTally
 from understudy.local.planning import expect_errors, plan_survey
-from understudy.local.plans import Plan, ask_jointly, plan_all_pairs
+from understudy.local.plans import CollectionPlan, ask_jointly, plan_all_pairs
 from understudy.local.release import synthesize_reports
 from understudy.models.parameters import clip_counts
 
@@ -116,12 +116,12 @@ def _report(
         print(f"  independent, single columns alone: {_mean(found)}", flush=True)
 
 
-def ask_everybody(plan: Plan, coded: Coded) -> Collected:
+def ask_everybody(plan: CollectionPlan, coded: Coded) -> Collected:
     """The reports of all rows, added up."""
     tallies = {}
     for batch in answer_for_all(plan, coded.codes):
         randomiser = plan.questions[batch.question].randomisers[batch.level]
-        tallies[batch.question, batch.level] = Tally.of(randomiser, batch.answers)
+        tallies[batch.question, batch.level] = ReportTally.of(randomiser, batch.answers)
     return Collected(plan=plan, tallies=tallies)
 
 
@@ -149,13 +149,13 @@ def clipped_pairs(coded: Coded, epsilon: float) -> float:
     return statistics.mean(found)
 
 
-def _plan_singles(schema: Schema, epsilon: float) -> Plan:
+def _plan_singles(schema: Schema, epsilon: float) -> CollectionPlan:
     names = [attribute.name for attribute in schema.modelled if attribute.size > 1]
     questions = tuple(ask_jointly((name,), schema, (epsilon,)) for name in names)
-    return Plan(schema=schema, epsilons=(epsilon,), questions=questions)
+    return CollectionPlan(schema=schema, epsilons=(epsilon,), questions=questions)
 
 
-def _describe(plan: Plan) -> str:
+def _describe(plan: CollectionPlan) -> str:
     kinds: dict[Any, float] = {}
     for question, share in zip(plan.questions, plan.shares.tolist(), strict=True):
         kind = f"{len(question.columns)} columns"

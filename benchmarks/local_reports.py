@@ -27,7 +27,7 @@ from understudy import Schema
 from understudy.local.answering import answer_for_all
 from understudy.local.collecting import collect_reports
 from understudy.local.planning import plan_survey
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.reports import write_reports
 
 STEPS = ("answer", "write jsonl", "write parquet", "collect jsonl", "collect parquet", "junk")
@@ -66,7 +66,7 @@ def watch(step: str, folder: str, persons: int) -> dict[str, float]:
 
 def run_step(step: str, folder: Path, persons: int) -> dict[str, float]:
     """What a step takes; what it needs is made before."""
-    plan = Plan.load(folder / "plan.json")
+    plan = CollectionPlan.load(folder / "plan.json")
     needed = {}
     if step.startswith(("answer", "write")):
         needed = make_codes(plan, persons)
@@ -91,13 +91,13 @@ def run_step(step: str, folder: Path, persons: int) -> dict[str, float]:
     return {"cpu": cpu, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def make_plan() -> Plan:
+def make_plan() -> CollectionPlan:
     attribute = {"kind": "categorical", "values": ["a", "b", "c", "d"]}
     schema = Schema.from_dict({"attributes": {f"c{place}": attribute for place in range(8)}})
     return plan_survey(schema, (2.0, 0.5), 1_000_000)
 
 
-def make_codes(plan: Plan, persons: int) -> dict[str, np.ndarray]:
+def make_codes(plan: CollectionPlan, persons: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     return {name: rng.choice(4, persons, p=(0.4, 0.3, 0.2, 0.1)) for name in plan.schema.names}
 

@@ -27,7 +27,7 @@ import understudy
 from understudy import Adaptive, Model, Schema, Table
 from understudy.data.schema import Attribute, Quantity
 from understudy.models.measurements import Measurements
-from understudy.models.query.answers import Answer
+from understudy.models.query.answers import QueryAnswer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "studies"))
 from published import published
@@ -180,8 +180,8 @@ def _values(table: Table, name: str) -> NDArray[Any]:
 def outcome(model: Model, bare: Model, question: Question) -> Outcome:
     """Ask a model, and the same model without what it knows of its errors."""
     found, noise_alone = model.query(question.text), bare.query(question.text)
-    assert isinstance(found, Answer)
-    assert isinstance(noise_alone, Answer)
+    assert isinstance(found, QueryAnswer)
+    assert isinstance(noise_alone, QueryAnswer)
     return Outcome(
         group=(question.conditions, question.kind),
         held=found.low <= question.truth <= found.high,

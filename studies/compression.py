@@ -54,7 +54,7 @@ from understudy.compression.projections import project_pca
 from understudy.data.columns import Table
 from understudy.encrypted.learning import find_questions
 from understudy.encrypted.paillier import PrivateKey
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import EncryptionPlan
 from understudy.encrypted.service import CryptoService, ServicePolicy
 from understudy.encrypted.session import Store
 from understudy.encrypted.uploads import make_upload
@@ -260,7 +260,7 @@ def run_times(options: Options, settings: Settings) -> dict[str, float]:
     learner = PrivatePCA(2, epsilon=1.0, delta=DELTA)
     key = PrivateKey.generate()
     owners = {f"o{place}": Identity.new(f"o{place}") for place in range(OWNERS)}
-    plan = Plan(
+    plan = EncryptionPlan(
         schema=schema,
         key=key.public,
         owners=tuple(owners),

@@ -18,7 +18,7 @@ import numpy as np
 
 from understudy.mechanisms import (
     Exponential,
-    Gaussian,
+    GaussianMechanism,
     Geometric,
     Laplace,
     NoisyMax,
@@ -122,7 +122,7 @@ def draw_staircase() -> Any:
 
 def draw_gaussian() -> Any:
     """Noise whose loss has no end, and how wide it must be."""
-    mechanism = Gaussian(epsilon=1.0, delta=1e-5)
+    mechanism = GaussianMechanism(epsilon=1.0, delta=1e-5)
     noise = np.linspace(-15, 16, 621)
     figure, _, _ = draw_density(mechanism, noise, 1.0, "Gaussian, epsilon 1, delta 1e-5")
     return figure

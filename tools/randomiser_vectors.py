@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from understudy.local.randomisers import (
+    BinaryResponse,
     DirectEncoding,
     Duchi,
     HadamardResponse,
     OptimalHashing,
     OptimalUnary,
     Piecewise,
-    RandomisedResponse,
     Randomiser,
     SquareWave,
     SubsetSelection,
@@ -49,8 +49,8 @@ MANY = 1 << 14
 def subjects() -> list[tuple[Randomiser, list[Any]]]:
     """Randomisers, and the values of a few persons each."""
     return [
-        (RandomisedResponse(epsilon=1.0), [0, 1, 1, 0]),
-        (RandomisedResponse(epsilon=0.1), [0, 1]),
+        (BinaryResponse(epsilon=1.0), [0, 1, 1, 0]),
+        (BinaryResponse(epsilon=0.1), [0, 1]),
         (DirectEncoding(size=3, epsilon=2.0), [0, 1, 2, 2]),
         (DirectEncoding(size=14, epsilon=5.0), [0, 13, 7, 7]),
         (DirectEncoding(size=1000, epsilon=0.5), [0, 999, 500]),

@@ -20,7 +20,7 @@ from understudy.data.schema import Schema
 from understudy.models.network import Node
 from understudy.synthesizers.checkpoints import Checkpoint
 from understudy.synthesizers.gan_images import DROPOUT, ImageNetworks
-from understudy.synthesizers.generated_tables import Columns, Task
+from understudy.synthesizers.generated_tables import GeneratedColumns, TrainingTask
 from understudy.synthesizers.image_tables import table_of_images
 
 BATCH = 64
@@ -39,7 +39,7 @@ class UnclippedNetworks(ImageNetworks):
 class PlainNetworks(UnclippedNetworks):
     """Dropout for each image by itself, and a generator that learns faster."""
 
-    def __init__(self, method: GAN, schema: Schema, task: Task) -> None:
+    def __init__(self, method: GAN, schema: Schema, task: TrainingTask) -> None:
         super().__init__(method, schema, task)
         for group in self._of_maker.param_groups:
             group["lr"] = RATE_OF_GENERATOR
@@ -60,13 +60,15 @@ def images_with_labels(torch: Any, images: Images) -> tuple[Any, Any]:
     return pixels, torch.eye(len(images.words))[torch.tensor(images.labels)]
 
 
-def make_task(images: Images, schema: Schema) -> Task:
+def make_task(images: Images, schema: Schema) -> TrainingTask:
     """What a generator is trained for, with exact counts of labels."""
     assert images.labels is not None
     counts = np.bincount(images.labels, minlength=len(images.words))
     label = Node("label", (), counts.astype(np.float64))
-    columns = Columns.of(schema, None)
-    return Task(columns=columns, label=label, rows=float(len(images)), checkpoint=Checkpoint())
+    columns = GeneratedColumns.of(schema, None)
+    return TrainingTask(
+        columns=columns, label=label, rows=float(len(images)), checkpoint=Checkpoint()
+    )
 
 
 def train(

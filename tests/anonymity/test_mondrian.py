@@ -10,7 +10,7 @@ import pytest
 
 from anonymity.tables import cells, make_table, random_table
 from understudy.anonymity import Requirement, Roles, anonymise, check_table
-from understudy.anonymity.classes import Classes
+from understudy.anonymity.classes import EquivalenceClasses
 from understudy.anonymity.lattice import search_levels
 from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.mondrian import partition_rows
@@ -145,7 +145,7 @@ def test_the_lattice_finds_the_cheapest_levels(seed: int) -> None:
             ]
         )
         groups = np.unique(codes, axis=1, return_inverse=True)[1].ravel()
-        classes = Classes(groups, int(groups.max()) + 1)
+        classes = EquivalenceClasses(groups, int(groups.max()) + 1)
         if classes.sizes[~judge.find_fulfilled(classes)].sum() <= 7:
             cost = sum(
                 microdata[name].shares @ microdata[name].hierarchy.losses[level]

@@ -10,13 +10,13 @@ import pytest
 
 from limits import above, assert_limits, below
 from understudy.asking.functions import bounds_of, share_of
-from understudy.asking.run import Terms, check_questions
+from understudy.asking.run import AnswerTerms, check_questions
 
-TERMS = Terms(epsilon=1.0)
+TERMS = AnswerTerms(epsilon=1.0)
 
 
 def ask(text: str, **terms: Any) -> None:
-    check_questions([text], Terms(**({"epsilon": 1.0} | terms)))
+    check_questions([text], AnswerTerms(**({"epsilon": 1.0} | terms)))
 
 
 def listed(number: int) -> str:
@@ -36,20 +36,20 @@ LIMITS = {
         [1, 100],
         [0, 101],
     ),
-    "epsilon": (lambda epsilon: Terms(epsilon=epsilon), [1e-12], [0.0, math.nan]),
-    "delta": (lambda delta: Terms(epsilon=1.0, delta=delta), [0.0, 1e-9], [1.0, -1e-9]),
+    "epsilon": (lambda epsilon: AnswerTerms(epsilon=epsilon), [1e-12], [0.0, math.nan]),
+    "delta": (lambda delta: AnswerTerms(epsilon=1.0, delta=delta), [0.0, 1e-9], [1.0, -1e-9]),
     "discovery": (
-        lambda share: Terms(epsilon=1.0, delta=1e-9, discovery=share),
+        lambda share: AnswerTerms(epsilon=1.0, delta=1e-9, discovery=share),
         [None, 1e-9, below(1.0)],
         [0.0, 1.0, -0.5, math.nan],
     ),
     "delta of discovery": (
-        lambda delta: Terms(epsilon=1.0, delta=delta, discovery=0.5),
+        lambda delta: AnswerTerms(epsilon=1.0, delta=delta, discovery=0.5),
         [1e-9],
         [0.0],
     ),
     "rows per person": (
-        lambda rows: Terms(epsilon=1.0, max_rows_per_person=rows),
+        lambda rows: AnswerTerms(epsilon=1.0, max_rows_per_person=rows),
         [1, 10**6],
         [0, 10**6 + 1],
     ),
@@ -99,14 +99,14 @@ def test_the_last_value_is_taken_and_the_next_is_not(name: str) -> None:
 def test_persons_are_protected_where_they_are_named() -> None:
     """Or where more rows than one of each count."""
     for facts, unit in [({}, "row"), ({"person": "who"}, "person")]:
-        assert Terms(epsilon=1.0, **facts).new_ledger().unit == unit
-    many = Terms(epsilon=1.0, max_rows_per_person=3).new_ledger()
+        assert AnswerTerms(epsilon=1.0, **facts).new_ledger().unit == unit
+    many = AnswerTerms(epsilon=1.0, max_rows_per_person=3).new_ledger()
     assert (many.unit, many.rows_per_person) == ("person", 3)
 
 
 def test_answers_are_pure_without_a_delta_and_in_zcdp_with_one() -> None:
-    assert Terms(epsilon=1.0).new_ledger().currency == "epsilon"
-    assert Terms(epsilon=1.0, delta=1e-6).new_ledger().currency == "rho"
+    assert AnswerTerms(epsilon=1.0).new_ledger().currency == "epsilon"
+    assert AnswerTerms(epsilon=1.0, delta=1e-6).new_ledger().currency == "rho"
 
 
 def test_a_share_is_kept_inside_of_its_interval() -> None:

@@ -12,7 +12,7 @@ import pytest
 from asked_people import SCHEMA, Repeatedly, function_of, people
 
 from understudy import Ledger
-from understudy.asking.intervals import KnownNoise, Shares, variance_interval
+from understudy.asking.intervals import KnownNoise, ShareIntervals, variance_interval
 from understudy.privacy import exact_noise
 
 RUNS = 400
@@ -202,7 +202,7 @@ def test_the_reach_is_the_smallest_that_holds(distribution: str, scale: float) -
 
 
 def test_nothing_is_known_of_no_rows() -> None:
-    shares = Shares(KnownNoise("laplace", 1.0))
+    shares = ShareIntervals(KnownNoise("laplace", 1.0))
     assert shares.interval(0, 0) == (0.0, 1.0)
     assert shares.interval(-5, -9) == (0.0, 1.0)
     low, high = shares.interval(1e9, 0)

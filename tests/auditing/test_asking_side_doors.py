@@ -20,7 +20,7 @@ import understudy.asking.run
 from running import run
 from understudy import LedgerFile, OwnerWarning, Table, read_table
 from understudy.asking.api import ask_with
-from understudy.asking.run import Terms
+from understudy.asking.run import AnswerTerms
 from understudy.errors import InputError
 from understudy.privacy.central import CentralCurator
 
@@ -76,7 +76,7 @@ def seen(name: str, table: Any, folder: Path) -> Any:
         answers, ledger = ask_with(
             table,
             questions,
-            Terms(epsilon=2.0, **protection),
+            AnswerTerms(epsilon=2.0, **protection),
             schema=schema,
             ledger=book,
             noise=noise,
@@ -163,6 +163,6 @@ def test_a_refusal_goes_by_names_alone(
         messages = set()
         for table in read("add_remove", odd):
             with pytest.raises(InputError) as caught:
-                ask_with(table, ["count where who = 'p1'"], Terms(epsilon=1.0), schema=SCHEMA)
+                ask_with(table, ["count where who = 'p1'"], AnswerTerms(epsilon=1.0), schema=SCHEMA)
             messages.add(str(caught.value))
         assert len(messages) == 1

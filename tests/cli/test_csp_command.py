@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from running import run
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import EncryptionPlan
 from understudy.encrypted.uploads import Upload
 from understudy.privacy.ledger import LedgerFile
 
@@ -86,7 +86,7 @@ def test_a_key_is_never_overwritten(here):
 def test_an_upload_says_nothing_of_the_rows(here, tmp_path):
     ran = encrypt("north", tmp_path / "north.json")
     assert ran.status == 0, ran.err
-    plan = Plan.load("plan.json")
+    plan = EncryptionPlan.load("plan.json")
     upload = Upload.load(tmp_path / "north.json", plan)
     assert upload.owner == "north"
     assert set(json.loads((tmp_path / "north.json").read_text())) == {

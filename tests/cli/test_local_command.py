@@ -13,7 +13,7 @@ import pytest
 from running import Ran, run
 from understudy.data import files
 from understudy.local.collected import Collected
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.privacy.ledger import LedgerFile
 
 SCHEMA = {
@@ -49,7 +49,7 @@ def answer(person: Any, *arguments: object, text: str | None = None) -> Ran:
 
 
 def test_a_plan_holds_what_was_said(folder: Path) -> None:
-    plan = Plan.load("plan.json")
+    plan = CollectionPlan.load("plan.json")
     assert (plan.title, plan.epsilons, plan.persons) == ("Smoking", (2.0, 0.5), 2000)
     assert plan.wording == {"age": "How old are you?"}
 
@@ -60,7 +60,7 @@ def test_delicate_questions_cost_less(folder: Path) -> None:
         *("-o", "careful.json"),
     )
     assert ran.status == 0, ran.err
-    plan = Plan.load("careful.json")
+    plan = CollectionPlan.load("careful.json")
     costs = {"smoker" in q.columns: q.randomisers[0].epsilon for q in plan.questions}
     assert costs == {True: 0.5, False: 2.0}
 
@@ -69,7 +69,7 @@ def test_one_report_comes_out_and_is_booked(folder: Path) -> None:
     ran = answer(PERSON)
     assert ran.status == 0
     report = json.loads(ran.out)
-    assert report["p"] == Plan.load("plan.json").id
+    assert report["p"] == CollectionPlan.load("plan.json").id
     [booked] = LedgerFile(folder / "home" / "understudy" / "answers.ledger").read()["releases"]
     assert booked["epsilon"] == 2.0
     assert booked["report"] == ran.out.strip()
@@ -89,10 +89,10 @@ def test_a_second_report_is_refused_and_the_first_can_be_given_again(folder: Pat
 
 
 def test_the_next_wave_is_for_other_persons(folder: Path) -> None:
-    first = Plan.load("plan.json")
+    first = CollectionPlan.load("plan.json")
     assert answer(PERSON, "--ledger", "my.ledger").status == 0
     first.next_wave(first.questions[:2]).save("plan.json")
-    assert Plan.load("plan.json").id != first.id
+    assert CollectionPlan.load("plan.json").id != first.id
     refused = answer(PERSON, "--ledger", "my.ledger")
     assert (refused.status, refused.out) == (2, "")
     assert answer(PERSON, "--ledger", "neighbour.ledger").status == 0
@@ -101,7 +101,9 @@ def test_the_next_wave_is_for_other_persons(folder: Path) -> None:
 def test_surveys_share_an_allowance(folder: Path) -> None:
     ledger = ("--ledger", "my.ledger")
     assert answer(PERSON, *ledger, "--allowance", 3, "--epsilon", 2).status == 0
-    Plan.from_dict({**Plan.load("plan.json").to_dict(), "title": "Another"}).save("plan.json")
+    CollectionPlan.from_dict(
+        {**CollectionPlan.load("plan.json").to_dict(), "title": "Another"}
+    ).save("plan.json")
     refused = answer(PERSON, *ledger)
     assert (refused.status, refused.out) == (2, "")
     assert "needs epsilon 2" in refused.err

@@ -17,7 +17,7 @@ from understudy.data.encoding import decode, encode
 from understudy.data.inside import Grid, Inside, fraction
 from understudy.data.schema import Quantity
 from understudy.errors import InputError
-from understudy.reports.distributions import Values
+from understudy.reports.distributions import ShownValues
 
 STEPS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 100)
 
@@ -270,8 +270,8 @@ def test_a_bin_of_one_listed_value_is_called_by_it() -> None:
     schema = Schema.from_dict({"attributes": entries})
     assert [schema["price"].label(code) for code in range(3)] == ["19.9", "34.5", "49"]
     assert [schema["seats"].label(code) for code in range(2)] == ["0 to 4", "5 to 9"]
-    assert Values.of(schema["price"]).edges is None
-    assert Values.of(schema["seats"]).edges == (0, 5, 10)
+    assert ShownValues.of(schema["price"]).edges is None
+    assert ShownValues.of(schema["seats"]).edges == (0, 5, 10)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"min": 0, "max": 60}])

@@ -13,7 +13,7 @@ from examples import every_kind_schema, every_kind_table, schema_of
 from understudy import Independent, InputError, Table, plan, read_table
 from understudy.data.looks import MAX_COLUMNS, MAX_SHOWN_ROWS, html_table
 from understudy.data.tables import Column
-from understudy.reports.page import Page
+from understudy.reports.page import HtmlPage
 from understudy.reports.release import report
 
 HOSTILE = "<script>alert(1)</script>"
@@ -133,7 +133,7 @@ def test_a_report_stands_in_a_frame_of_its_own() -> None:
     rows = Table({"age": Column("integer", np.array([1, 2] * 50))})
     schema = schema_of(age={"kind": "integer", "min": 0, "max": 9})
     page = report(Independent(epsilon=1.0).fit(rows, schema, notify=lambda _: None))
-    assert isinstance(page, Page)
+    assert isinstance(page, HtmlPage)
     shown = page._repr_html_()
     assert shown.startswith('<iframe sandbox srcdoc="&lt;!doctype html&gt;')
     assert shown.count("<") == 2

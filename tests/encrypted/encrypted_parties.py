@@ -12,7 +12,7 @@ import numpy as np
 from understudy.data.encoding import Coded
 from understudy.data.schema import Schema
 from understudy.encrypted.paillier import PrivateKey
-from understudy.encrypted.plans import Plan, list_tables
+from understudy.encrypted.plans import EncryptionPlan, list_tables
 from understudy.encrypted.service import CryptoService, ServicePolicy
 from understudy.encrypted.session import Store
 from understudy.encrypted.uploads import Upload, make_upload
@@ -49,7 +49,7 @@ def draw_rows(number: int, seed: int = 0) -> Coded:
 class Parties:
     """Everybody who takes part."""
 
-    plan: Plan
+    plan: EncryptionPlan
     identities: dict[str, Identity]
     uploads: list[Upload]
     service: CryptoService
@@ -78,7 +78,7 @@ def gather(parts: Sequence[Coded], schema: Schema = SCHEMA, **more: Any) -> Part
         "max_rows": 100_000,
         "tables": list_tables(schema, 2),
     }
-    plan = Plan(schema=schema, key=key.public, owners=tuple(names), **(settings | more))
+    plan = EncryptionPlan(schema=schema, key=key.public, owners=tuple(names), **(settings | more))
     uploads = [
         make_upload(plan, name, part, identities[name])
         for name, part in zip(names, parts, strict=True)

@@ -12,7 +12,7 @@ from understudy.data.marginals import marginal
 from understudy.encrypted.curator import EncryptedCurator
 from understudy.encrypted.masks import seal_seed
 from understudy.encrypted.paillier import PrivateKey
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import EncryptionPlan
 from understudy.encrypted.service import CryptoService, ServicePolicy
 from understudy.encrypted.session import EncryptedSession, ServiceGone, Store
 from understudy.encrypted.uploads import Upload, seed_statement
@@ -391,7 +391,7 @@ def test_a_service_of_another_plan_is_refused(parties):
 
 def test_plans_go_through_files(parties, tmp_path):
     parties.plan.save(tmp_path / "plan.json")
-    assert Plan.load(tmp_path / "plan.json").digest == parties.plan.digest
+    assert EncryptionPlan.load(tmp_path / "plan.json").digest == parties.plan.digest
 
 
 @pytest.mark.parametrize(

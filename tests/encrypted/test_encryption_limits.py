@@ -17,7 +17,7 @@ from understudy.data.marginals import marginal
 from understudy.encrypted.masks import derive_masks
 from understudy.encrypted.packing import Packing
 from understudy.encrypted.paillier import PrivateKey, PublicKey, _hex_number
-from understudy.encrypted.plans import Plan, list_tables
+from understudy.encrypted.plans import EncryptionPlan, list_tables
 from understudy.encrypted.questions import PairScores
 from understudy.encrypted.session import _read
 from understudy.encrypted.uploads import make_upload
@@ -32,7 +32,7 @@ from understudy.privacy.mechanisms import gaussian_scale, laplace_scale
 from understudy.privacy.sums import Sum
 
 
-def plan(**changes: Any) -> Plan:
+def plan(**changes: Any) -> EncryptionPlan:
     given: dict[str, Any] = {
         "schema": SCHEMA,
         "key": private_key().public,
@@ -40,7 +40,7 @@ def plan(**changes: Any) -> Plan:
         "epsilon": 1.0,
         "tables": list_tables(SCHEMA, 2),
     }
-    return Plan(**(given | changes))
+    return EncryptionPlan(**(given | changes))
 
 
 def owners(number: int) -> None:

@@ -21,7 +21,7 @@ from understudy.hub.agent_settings import AgentSettings, load_settings
 from understudy.hub.datasets import DatasetSpec
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
 from understudy.hub.opening import Hub
-from understudy.hub.records import Job, Release, read_job, read_job_of, read_release
+from understudy.hub.records import Job, ReleaseRecord, read_job, read_job_of, read_release
 from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.tables import releases
 from understudy.hub.web.agent_api import router
@@ -92,7 +92,7 @@ class Site:
         with self.hub.db.reading() as c:
             return read_job(c, job.id)
 
-    def release(self, job: Job) -> Release | None:
+    def release(self, job: Job) -> ReleaseRecord | None:
         with self.hub.db.reading() as c:
             row = c.first(releases.select().where(releases.c.job == job.id))
             return None if row is None else read_release(c, row["id"])

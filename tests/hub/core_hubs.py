@@ -19,7 +19,7 @@ from understudy.hub.datasets import DatasetSpec
 from understudy.hub.keys import make_keys
 from understudy.hub.names import new_id
 from understudy.hub.opening import DATABASE, Hub, open_hub
-from understudy.hub.records import Dataset, Job, Release, ReleaseFile, Request, read_job_of
+from understudy.hub.records import Dataset, Job, ReleaseFile, ReleaseRecord, Request, read_job_of
 from understudy.hub.releases import ReleaseSpec
 from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.tables import agents, users
@@ -102,7 +102,7 @@ def job_of(c: Transaction, request: Request) -> Job:
     return job
 
 
-def finish_job(hub: Hub, job: Job, worker: str, content: bytes = b"rows") -> Release:
+def finish_job(hub: Hub, job: Job, worker: str, content: bytes = b"rows") -> ReleaseRecord:
     stored = hub.vault.put(job.dataset, "release", content)
     file = ReleaseFile(
         name="rows.csv",

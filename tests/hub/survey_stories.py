@@ -12,7 +12,7 @@ from understudy.hub import surveys
 from understudy.hub.opening import Hub
 from understudy.hub.questionnaires import read_questionnaire
 from understudy.hub.surveys import Survey, SurveySpec
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.reports import Report
 
 LINES = """
@@ -45,7 +45,7 @@ def start_survey(hub: Hub, **changes: Any) -> tuple[str, Survey]:
         return maker, surveys.open_survey(c, maker, made.id)
 
 
-def simulate(plan: Plan, persons: int, seed: int = 1) -> list[Report]:
+def simulate(plan: CollectionPlan, persons: int, seed: int = 1) -> list[Report]:
     """Reports of persons of whom 30 % smoke, at levels as they like."""
     rng = np.random.default_rng(seed)
     draws = plan.draw_questions(rng.integers(0, 2**64, persons, dtype=np.uint64))

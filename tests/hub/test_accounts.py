@@ -13,7 +13,7 @@ from web_hubs import CHEAP, PASSWORD, make_web_hub
 
 from understudy.errors import InputError
 from understudy.hub import accounts, credentials, signing_in, tables
-from understudy.hub.accounts import Identity
+from understudy.hub.accounts import ProvidedIdentity
 from understudy.hub.errors import NotFound, Refused
 from understudy.hub.keys import make_keys
 from understudy.hub.opening import Hub, open_hub
@@ -283,15 +283,21 @@ def test_names_are_plain(opened: Hub, name: str) -> None:
 
 
 def test_a_provider_never_takes_over_a_local_account(opened: Hub, bob: accounts.User) -> None:
-    one = Identity(provider="https://id.example", subject="42", name="carol", display="Carol")
+    one = ProvidedIdentity(
+        provider="https://id.example", subject="42", name="carol", display="Carol"
+    )
     with opened.db.transaction() as c:
         carol = signing_in.sign_in_by(c, one)
         assert signing_in.sign_in_by(c, one).id == carol.id
         assert not carol.administrator
-    posing = Identity(provider="https://id.example", subject="43", name="bob", display="Bob")
+    posing = ProvidedIdentity(
+        provider="https://id.example", subject="43", name="bob", display="Bob"
+    )
     with pytest.raises(InputError, match="taken"), opened.db.transaction() as c:
         signing_in.sign_in_by(c, posing)
-    elsewhere = Identity(provider="https://other.example", subject="42", name="dora", display="D")
+    elsewhere = ProvidedIdentity(
+        provider="https://other.example", subject="42", name="dora", display="D"
+    )
     with opened.db.transaction() as c:
         assert signing_in.sign_in_by(c, elsewhere).id != carol.id
         accounts.change_user(c, bob, carol.id, active=False)

@@ -18,7 +18,7 @@ from foreign_packages import HEAD, make_package, make_wheel
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.hub.foreign import confinement, keeper
-from understudy.hub.foreign.confinement import Limits, check_confinement
+from understudy.hub.foreign.confinement import ResourceLimits, check_confinement
 from understudy.hub.foreign.keeper import AlgorithmFailed, method_of
 from understudy.hub.foreign.packages import (
     Package,
@@ -70,7 +70,7 @@ def fit(
 ) -> tuple[Model | None, LedgerFile, str]:
     """Run a package; the model, the owner's ledger, and what went wrong."""
     book = LedgerFile.create(tmp_path / "rows.ledger", 2 * EPSILON)
-    kind = method_of(package, Limits(**limits))
+    kind = method_of(package, ResourceLimits(**limits))
     made = kind(epsilon=EPSILON, method=method, refinement=0.0)
     try:
         model = made.fit(rows, SCHEMA, ledger=book, engine="memory", notify=lambda _: None)

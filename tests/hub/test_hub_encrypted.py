@@ -18,7 +18,7 @@ from web_hubs import WebHub, make_web_hub
 from understudy.data.encoding import Coded
 from understudy.data.schema import Schema
 from understudy.encrypted.paillier import PrivateKey
-from understudy.encrypted.plans import Plan, list_tables
+from understudy.encrypted.plans import EncryptionPlan, list_tables
 from understudy.encrypted.service import CryptoService, ServicePolicy
 from understudy.encrypted.uploads import Upload, make_upload
 from understudy.errors import InputError
@@ -65,8 +65,8 @@ def draw_rows(number: int) -> Coded:
 
 
 @cache
-def agreed_plan() -> Plan:
-    return Plan(
+def agreed_plan() -> EncryptionPlan:
+    return EncryptionPlan(
         schema=SCHEMA,
         key=service_key().public,
         owners=OWNERS,
@@ -78,11 +78,13 @@ def agreed_plan() -> Plan:
 
 
 @cache
-def upload_of(owner: str, plan: Plan | None = None) -> Upload:
+def upload_of(owner: str, plan: EncryptionPlan | None = None) -> Upload:
     return make_upload(plan or agreed_plan(), owner, draw_rows(300), identity(owner))
 
 
-def write_upload(upload: Upload, folder: Path, plan: Plan | None = None) -> dict[str, Any]:
+def write_upload(
+    upload: Upload, folder: Path, plan: EncryptionPlan | None = None
+) -> dict[str, Any]:
     path = folder / f"{secrets.token_hex(4)}.json"
     upload.save(path, plan or agreed_plan())
     found: dict[str, Any] = json.loads(path.read_text())
@@ -287,7 +289,7 @@ def test_a_plan_of_something_else_is_refused(empty: Place):
         "cannot be a party's": {"service": "../x"},
     }
     for sentence, changes in cases.items():
-        if isinstance(changes.get("plan"), Plan):
+        if isinstance(changes.get("plan"), EncryptionPlan):
             changes = {"plan": changes["plan"].to_dict()}
         answer = owner.put(address, json=plan_document(**changes))
         assert answer.status_code == 422, answer.text

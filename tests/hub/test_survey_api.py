@@ -14,7 +14,7 @@ from understudy.hub import Client, survey_tables
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.worker import Worker
 from understudy.local.blind_tokens import TokenRequest
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.release import synthesize_reports
 
 
@@ -38,7 +38,7 @@ def make(mary: Client, **changes: Any) -> str:
 
 
 def send(mary: Client, survey: str, persons: int, seed: int) -> dict[str, Any]:
-    plan = Plan.from_dict(mary.survey_plan(survey))
+    plan = CollectionPlan.from_dict(mary.survey_plan(survey))
     lines = "\n".join(report.to_json() for report in simulate(plan, persons, seed))
     return mary.send_reports(survey, lines)
 
@@ -137,7 +137,7 @@ def test_persons_need_no_account_and_a_token_where_there_are_invitations(web: We
     [link] = mary.invite(survey, 1)
     nobody = web.client().client
     address = f"/api/v1/surveys/{survey}"
-    plan = Plan.from_dict(nobody.get(f"{address}/plan").json())
+    plan = CollectionPlan.from_dict(nobody.get(f"{address}/plan").json())
     report = simulate(plan, 1)[0]
     refused = nobody.post(f"{address}/reports", content=report.to_json())
     assert refused.status_code == 422

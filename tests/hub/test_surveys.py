@@ -32,7 +32,7 @@ from understudy.hub.tables import survey_invitations, survey_reports
 from understudy.local.blind_tokens import TokenRequest
 from understudy.local.checking import ReportCheck
 from understudy.local.collecting import Collector
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.reports import Rejection, Report
 
 
@@ -228,7 +228,7 @@ class TestReports:
 class TestChecks:
     """A line is checked as the collector would, and its reason is told."""
 
-    def lines(self, plan: Plan) -> list[bytes]:
+    def lines(self, plan: CollectionPlan) -> list[bytes]:
         good = [report.to_json() for report in simulate(plan, 40)]
         line = good[0]
         bad = [

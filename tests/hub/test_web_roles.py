@@ -21,7 +21,7 @@ from understudy.hub.access import read_object, read_subject
 from understudy.hub.amounts import Price
 from understudy.hub.datasets import DatasetSpec
 from understudy.hub.policy import Operation, judge
-from understudy.hub.records import Release, ReleaseFile, read_job_of
+from understudy.hub.records import ReleaseFile, ReleaseRecord, read_job_of
 from understudy.hub.releases import ReleaseSpec
 from understudy.hub.roles import RoleSpec, RuleSpec
 
@@ -44,7 +44,7 @@ RULES = {
 class World:
     web: WebHub
     datasets: dict[str, str]
-    releases: dict[str, Release]
+    releases: dict[str, ReleaseRecord]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def make_model(folder: Path) -> bytes:
     return json.dumps(made.to_dict()).encode()
 
 
-def release(web: WebHub, dataset: str, model: bytes) -> Release:
+def release(web: WebHub, dataset: str, model: bytes) -> ReleaseRecord:
     """What a worker hands in for a request of ``maker``'s."""
     user, owner = web.people["maker"].id, web.people["owner"].id
     with web.site.db.transaction() as c:

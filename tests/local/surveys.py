@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from understudy import Schema
-from understudy.local.plans import Plan, plan_all_pairs
-from understudy.local.questions import Question
+from understudy.local.plans import CollectionPlan, plan_all_pairs
+from understudy.local.questions import LocalQuestion
 from understudy.local.randomisers import (
+    BinaryResponse,
     CategoricalRandomiser,
     DirectEncoding,
     FiniteRandomiser,
-    RandomisedResponse,
 )
 from understudy.local.randomisers.base import KINDS
 
@@ -50,19 +50,19 @@ def ask(
     kind: str | None = None,
     schema: Schema = SCHEMA,
     **more: Any,
-) -> Question:
+) -> LocalQuestion:
     """A question about the joint index of columns, by direct encoding or another randomiser."""
     sizes = tuple(schema[name].size for name in columns)
     size = 2 if "odd" in more else math.prod(sizes)
     made = KINDS[kind] if kind else DirectEncoding
-    if made is RandomisedResponse:
+    if made is BinaryResponse:
         randomisers = tuple(made(epsilon=epsilon) for epsilon in epsilons)
     else:
         randomisers = tuple(made(size=size, epsilon=epsilon) for epsilon in epsilons)
-    return Question(columns=columns, sizes=sizes, randomisers=randomisers, **more)
+    return LocalQuestion(columns=columns, sizes=sizes, randomisers=randomisers, **more)
 
 
-def small_plan(**changes: Any) -> Plan:
+def small_plan(**changes: Any) -> CollectionPlan:
     """Three questions, one of them a parity, at one level."""
     parity = ask("sex", "smoker", odd=((1,), (0, 2)), weight=2)
     given: dict[str, Any] = {
@@ -71,17 +71,17 @@ def small_plan(**changes: Any) -> Plan:
         "questions": (ask("sex"), ask("age", "town"), parity),
         "title": "A small survey",
     }
-    return Plan(**(given | changes))
+    return CollectionPlan(**(given | changes))
 
 
-def plan_of_all_kinds(epsilons: Sequence[float] = (2.0, 0.5)) -> Plan:
+def plan_of_all_kinds(epsilons: Sequence[float] = (2.0, 0.5)) -> CollectionPlan:
     """A question by each randomiser, and pairs by the best."""
     questions = []
     for kind in KINDS_OF_ANSWERS:
-        columns = ("sex",) if KINDS[kind] is RandomisedResponse else ("age", "town", "born")
+        columns = ("sex",) if KINDS[kind] is BinaryResponse else ("age", "town", "born")
         questions.append(ask(*columns, epsilons=epsilons, kind=kind))
     pairs = plan_all_pairs(SCHEMA, epsilons).questions
-    return Plan(schema=SCHEMA, epsilons=tuple(epsilons), questions=(*questions, *pairs))
+    return CollectionPlan(schema=SCHEMA, epsilons=tuple(epsilons), questions=(*questions, *pairs))
 
 
 def codes_of(persons: int, seed: int = 0, schema: Schema = SCHEMA) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from understudy.local.answering import answer_plan
 from understudy.local.blind_tokens import TokenIssuer, TokenRequest
 from understudy.local.collected import Collected
 from understudy.local.collecting import Collector
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 
 pytest.importorskip("voprf", reason="voprf is not installed")
 
@@ -99,7 +99,7 @@ def test_a_plan_with_tokens_needs_its_issuer() -> None:
         Collector(PLAN, TokenIssuer.create())
     with pytest.raises(InputError, match="64 hexadecimal digits"):
         small_plan(token_key="abc")
-    assert Plan.from_dict(PLAN.to_dict()) == PLAN
+    assert CollectionPlan.from_dict(PLAN.to_dict()) == PLAN
     assert PLAN.id != small_plan().id
 
 

@@ -29,8 +29,8 @@ from understudy.auditing.bounds import clopper_pearson, epsilon_bound
 from understudy.local.answering import answer_plan
 from understudy.local.forms import client_form, client_source
 from understudy.local.persons import encode_person
-from understudy.local.plans import Plan, plan_all_pairs
-from understudy.local.randomisers import FiniteRandomiser, RandomisedResponse, Words
+from understudy.local.plans import CollectionPlan, plan_all_pairs
+from understudy.local.randomisers import BinaryResponse, FiniteRandomiser, Words
 from understudy.local.randomisers.base import KINDS
 
 VECTORS = Path(__file__).with_name("report_vectors.json")
@@ -82,7 +82,7 @@ def make_cases(count: int, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def answer_in_python(plan: Plan, case: dict[str, Any]) -> str:
+def answer_in_python(plan: CollectionPlan, case: dict[str, Any]) -> str:
     words = Words.of_bytes(bytes.fromhex(case["bytes"]))
     return answer_plan(plan, case["codes"], level=case["level"], words=words).to_json()
 
@@ -99,7 +99,7 @@ def write_vectors() -> None:
 
 def test_python_makes_the_reports_of_the_vectors() -> None:
     vectors = json.loads(VECTORS.read_text())
-    plan = Plan.from_dict(vectors["plan"])
+    plan = CollectionPlan.from_dict(vectors["plan"])
     assert [answer_in_python(plan, case) for case in vectors["cases"]] == [
         case["line"] for case in vectors["cases"]
     ]
@@ -110,7 +110,7 @@ def test_python_makes_the_reports_of_the_vectors() -> None:
 
 def test_javascript_makes_the_reports_of_the_vectors(run_client: Any) -> None:
     vectors = json.loads(VECTORS.read_text())
-    form = client_form(Plan.from_dict(vectors["plan"]))
+    form = client_form(CollectionPlan.from_dict(vectors["plan"]))
     lines = run_client(ANSWER_ALL, {"form": form, "cases": vectors["cases"]})
     assert lines == [case["line"] for case in vectors["cases"]]
 
@@ -204,7 +204,7 @@ REFUSED = """(client, forms) => forms.map((form) => {
 
 def test_the_client_knows_the_loss_of_each_randomiser(run_client: Any) -> None:
     made = [
-        KINDS[kind](epsilon=epsilon, **({} if KINDS[kind] is RandomisedResponse else {"size": 9}))
+        KINDS[kind](epsilon=epsilon, **({} if KINDS[kind] is BinaryResponse else {"size": 9}))
         for kind in KINDS_OF_ANSWERS
         for epsilon in (0.1, 1.0, 12.0)
     ]
@@ -233,7 +233,7 @@ def test_a_form_that_lies_is_refused(run_client: Any) -> None:
 
 def small_randomiser(kind: str, epsilon: float = 1.0) -> FiniteRandomiser:
     made = KINDS[kind]
-    if made is RandomisedResponse:
+    if made is BinaryResponse:
         return made(epsilon=epsilon)
     return made(size=3, epsilon=epsilon)  # type: ignore[call-arg, return-value]
 

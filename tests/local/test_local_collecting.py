@@ -19,9 +19,9 @@ from surveys import KINDS_OF_ANSWERS, codes_of, plan_of_all_kinds, small_plan
 from understudy import InputError
 from understudy.local import collecting
 from understudy.local.answering import answer_for_all
-from understudy.local.collected import Collected, Tally
+from understudy.local.collected import Collected, ReportTally
 from understudy.local.collecting import Collector, collect_reports
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.report_files import report_files
 from understudy.local.reports import REASONS, Batch, write_reports
 from understudy.local.spool import Spool
@@ -44,7 +44,7 @@ def lines(batches: list[Batch]) -> list[str]:
 def counted(batches: list[Batch]) -> Collected:
     """What must come out, straight from the arrays."""
     tallies = {
-        (batch.question, batch.level): Tally.of(
+        (batch.question, batch.level): ReportTally.of(
             PLAN.questions[batch.question].randomisers[batch.level], batch.answers
         )
         for batch in batches
@@ -52,7 +52,9 @@ def counted(batches: list[Batch]) -> Collected:
     return Collected(plan=PLAN, tallies=tallies)
 
 
-def collect(*lines: str | bytes, plan: Plan = PLAN, tokens: Tokens | None = None) -> Collected:
+def collect(
+    *lines: str | bytes, plan: CollectionPlan = PLAN, tokens: Tokens | None = None
+) -> Collected:
     whole = b"\n".join(line.encode() if isinstance(line, str) else line for line in lines)
     with Collector(plan, tokens) as collector:
         collector.read_lines(io.BytesIO(whole))

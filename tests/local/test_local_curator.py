@@ -11,12 +11,12 @@ from understudy import Adaptive, Model, Schema
 from understudy.data.marginals import marginal
 from understudy.errors import InputError
 from understudy.local.answering import answer_for_all
-from understudy.local.collected import Collected, Tally
+from understudy.local.collected import Collected, ReportTally
 from understudy.local.curator import LocalCurator
 from understudy.local.effects import estimate_jointly, pool_effects
 from understudy.local.planning import expect_errors, plan_next_wave, plan_survey
-from understudy.local.plans import Plan, ask_jointly, plan_all_pairs
-from understudy.local.questions import Question
+from understudy.local.plans import CollectionPlan, ask_jointly, plan_all_pairs
+from understudy.local.questions import LocalQuestion
 from understudy.local.randomisers import Words, best_randomiser
 from understudy.local.release import _round_up, open_local_ledger, synthesize_reports
 from understudy.local.shuffling import bound_shuffled
@@ -66,13 +66,13 @@ class SeededWords(Words):
         return self._rng.integers(0, 1 << 64, number, dtype=np.uint64)
 
 
-def collect(plan: Plan, codes: Codes, seed: int | None = 1) -> Collected:
+def collect(plan: CollectionPlan, codes: Codes, seed: int | None = 1) -> Collected:
     """The reports of all persons, added up."""
     words = SeededWords(seed) if seed is not None else None
     tallies = {}
     for batch in answer_for_all(plan, codes, words=words):
         randomiser = plan.questions[batch.question].randomisers[batch.level]
-        tallies[batch.question, batch.level] = Tally.of(randomiser, batch.answers)
+        tallies[batch.question, batch.level] = ReportTally.of(randomiser, batch.answers)
     return Collected(plan=plan, tallies=tallies)
 
 
@@ -111,10 +111,10 @@ def test_a_parity_tells_the_effect_of_its_columns_whatever_their_order() -> None
     """Without noise (a large epsilon), the effect is that of the exact table."""
     codes = persons(200_000)
     for columns in (("a", "d"), ("d", "a")):
-        parity = Question(
+        parity = LocalQuestion(
             columns=columns, sizes=(2, 2), randomisers=(best_randomiser(2, 20.0),), odd=((1,), (1,))
         )
-        plan = Plan(schema=schema_of(), epsilons=(20.0,), questions=(parity,))
+        plan = CollectionPlan(schema=schema_of(), epsilons=(20.0,), questions=(parity,))
         [(part, effect)] = pool_effects(collect(plan, codes)).items()
         assert part == ("a", "d")
         wanted = find_effect(true_table(codes, ("a", "d")), (0, 1))
@@ -124,7 +124,7 @@ def test_a_parity_tells_the_effect_of_its_columns_whatever_their_order() -> None
 
 def test_columns_may_stand_in_any_order_in_a_question() -> None:
     codes = persons(200_000)
-    one = Plan(
+    one = CollectionPlan(
         schema=schema_of(),
         epsilons=(20.0,),
         questions=(ask_jointly(("c", "a"), schema_of(), [20.0]),),
@@ -309,7 +309,7 @@ def test_reports_of_another_wave_or_level_hide_nobody() -> None:
     later = plan.next_wave([ask_jointly(("a", "b"), plan.schema, plan.epsilons)])
     sizes = {(0, 0): 90_000, (0, 1): 80_000, (len(plan.questions), 0): 4_000}
     tallies = {
-        place: Tally(reports=reports, support=np.zeros(1, np.int64))
+        place: ReportTally(reports=reports, support=np.zeros(1, np.int64))
         for place, reports in sizes.items()
     }
     collected = Collected(plan=later, tallies=tallies)
@@ -318,7 +318,7 @@ def test_reports_of_another_wave_or_level_hide_nobody() -> None:
     ledger = open_local_ledger(collected, 1e-6)
     assert worst <= shuffled_epsilon(ledger.trust) < 1.01 * worst
     assert ledger.epsilon == 1.0  # that of the persons who chose the least privacy
-    tallies[len(plan.questions), 1] = Tally(reports=50, support=np.zeros(1, np.int64))
+    tallies[len(plan.questions), 1] = ReportTally(reports=50, support=np.zeros(1, np.int64))
     assert "too few reports of one wave" in open_local_ledger(collected, 1e-6).trust
 
 

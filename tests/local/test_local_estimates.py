@@ -13,8 +13,8 @@ from surveys import KINDS_OF_ANSWERS, ask, codes_of, small_plan
 
 from understudy import InputError
 from understudy.local.answering import answer_for_all
-from understudy.local.collected import Collected, Tally
-from understudy.local.plans import Plan
+from understudy.local.collected import Collected, ReportTally
+from understudy.local.plans import CollectionPlan
 from understudy.local.poisoning import bound_poisoning, find_crowded_questions, pull_of_one
 from understudy.local.randomisers import CategoricalRandomiser, Words
 
@@ -34,15 +34,15 @@ def expected_tally(
     return reports, np.rint(total * reports).astype(np.int64)
 
 
-def collected_of(plan: Plan, shares_by_level: list[Any], reports: list[int]) -> Collected:
+def collected_of(plan: CollectionPlan, shares_by_level: list[Any], reports: list[int]) -> Collected:
     tallies = {}
     for level, (shares, count) in enumerate(zip(shares_by_level, reports, strict=True)):
         of, support = expected_tally(plan.questions[0].randomisers[level], shares, count)
-        tallies[0, level] = Tally(reports=of, support=support)
+        tallies[0, level] = ReportTally(reports=of, support=support)
     return Collected(plan=plan, tallies=tallies)
 
 
-def plan_of(kind: str | None, epsilons: tuple[float, ...]) -> Plan:
+def plan_of(kind: str | None, epsilons: tuple[float, ...]) -> CollectionPlan:
     return small_plan(epsilons=epsilons, questions=(ask("town", epsilons=epsilons, kind=kind),))
 
 
@@ -110,7 +110,7 @@ def test_deviations_are_what_repetitions_show(kind: str) -> None:
             plan, codes, levels=np.arange(2_000) % 2, words=Words.of_seed(seed)
         )
         tallies = {
-            (b.question, b.level): Tally.of(plan.questions[0].randomisers[b.level], b.answers)
+            (b.question, b.level): ReportTally.of(plan.questions[0].randomisers[b.level], b.answers)
             for b in batches
         }
         estimate = Collected(plan=plan, tallies=tallies).estimate(0)
@@ -165,7 +165,7 @@ def change(document: Any, path: str, value: Any) -> Any:
 )
 def test_tables_that_cannot_be_are_refused(path: str, value: Any, complaint: str) -> None:
     plan = small_plan()
-    tally = Tally(reports=5, support=np.array([2, 3]))
+    tally = ReportTally(reports=5, support=np.array([2, 3]))
     document = Collected(plan=plan, tallies={(0, 0): tally}).to_dict()
     assert Collected.from_dict(document).to_dict() == document
     with pytest.raises(InputError, match=re.escape(complaint)):
@@ -186,12 +186,12 @@ def test_tables_of_two_surveys_do_not_add_up(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- forged reports
 
 
-def estimate_of(plan: Plan, level_answers: dict[int, Any]) -> Collected:
+def estimate_of(plan: CollectionPlan, level_answers: dict[int, Any]) -> Collected:
     question = plan.questions[0]
     return Collected(
         plan=plan,
         tallies={
-            (0, level): Tally.of(question.randomisers[level], answers)
+            (0, level): ReportTally.of(question.randomisers[level], answers)
             for level, answers in level_answers.items()
         },
     )
@@ -265,11 +265,13 @@ def test_forgers_who_choose_the_level_are_bounded_too() -> None:
 def test_a_question_that_forgers_choose_is_noticed() -> None:
     plan = small_plan(questions=(ask("sex"), ask("town"), ask("age")))
     tallies = {
-        (place, 0): Tally(reports=count, support=np.zeros(plan.questions[place].size, np.int64))
+        (place, 0): ReportTally(
+            reports=count, support=np.zeros(plan.questions[place].size, np.int64)
+        )
         for place, count in enumerate([10_000, 10_000, 10_000])
     }
     assert find_crowded_questions(Collected(plan=plan, tallies=tallies)) == []
-    tallies[1, 0] = Tally(reports=11_000, support=np.zeros(4, np.int64))
+    tallies[1, 0] = ReportTally(reports=11_000, support=np.zeros(4, np.int64))
     assert find_crowded_questions(Collected(plan=plan, tallies=tallies)) == [1]
 
 

@@ -16,7 +16,7 @@ from limits import above, assert_limits, below
 from understudy import InputError
 from understudy.local.answering import answer_for_all
 from understudy.local.booking import AnswerBook, agree_to_level
-from understudy.local.plans import Plan, whole_weights
+from understudy.local.plans import CollectionPlan, whole_weights
 from understudy.local.randomisers import (
     Bins,
     DirectEncoding,
@@ -45,14 +45,16 @@ from understudy.local.reports import Report
 ID = "0123456789abcdef"
 
 
-def plan_at(*epsilons: float, randomised: float | None = None) -> Plan:
+def plan_at(*epsilons: float, randomised: float | None = None) -> CollectionPlan:
     """A plan of these levels, whose randomisers keep to them."""
     levels = epsilons if randomised is None else (randomised,) * len(epsilons)
-    return Plan(schema=SCHEMA, epsilons=epsilons, questions=(ask("sex", epsilons=levels),))
+    return CollectionPlan(
+        schema=SCHEMA, epsilons=epsilons, questions=(ask("sex", epsilons=levels),)
+    )
 
 
-def read(**changes: Any) -> Plan:
-    return Plan.from_dict(small_plan().to_dict() | changes)
+def read(**changes: Any) -> CollectionPlan:
+    return CollectionPlan.from_dict(small_plan().to_dict() | changes)
 
 
 def answer(levels: Any) -> None:

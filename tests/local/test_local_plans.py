@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from surveys import SCHEMA, ask, plan_of_all_kinds, small_plan
 
 from understudy import InputError
-from understudy.local.plans import Plan, plan_all_pairs, whole_weights
-from understudy.local.questions import Question
+from understudy.local.plans import CollectionPlan, plan_all_pairs, whole_weights
+from understudy.local.questions import LocalQuestion
 from understudy.local.randomisers import DirectEncoding, Duchi, SummedHistogram, SymmetricUnary
 
 
 @pytest.mark.parametrize("plan", [small_plan(), plan_of_all_kinds()], ids=["small", "all kinds"])
-def test_a_plan_comes_back_from_its_file(plan: Plan, tmp_path: Path) -> None:
+def test_a_plan_comes_back_from_its_file(plan: CollectionPlan, tmp_path: Path) -> None:
     plan.save(tmp_path / "plan.json")
-    read = Plan.load(tmp_path / "plan.json")
+    read = CollectionPlan.load(tmp_path / "plan.json")
     assert read == plan
     assert read.id == plan.id
 
@@ -33,7 +33,7 @@ def test_a_plan_comes_back_from_its_file(plan: Plan, tmp_path: Path) -> None:
 def test_the_id_is_of_the_content_and_not_of_its_order() -> None:
     plan = small_plan()
     backwards = dict(reversed(plan.to_dict().items()))
-    assert Plan.from_dict(backwards).id == plan.id
+    assert CollectionPlan.from_dict(backwards).id == plan.id
     others = [
         small_plan(title="Another"),
         small_plan(epsilons=(3.0,)),
@@ -97,7 +97,7 @@ def test_a_plan_that_cannot_be_is_refused_in_one_sentence(
 ) -> None:
     document = change(small_plan().to_dict(), path, value)
     with pytest.raises(InputError, match=re.escape(complaint)) as refused:
-        Plan.from_dict(document, "The plan p.json")
+        CollectionPlan.from_dict(document, "The plan p.json")
     assert str(refused.value).startswith("The plan p.json")
     assert str(refused.value).count("\n") == 0
 
@@ -105,7 +105,7 @@ def test_a_plan_that_cannot_be_is_refused_in_one_sentence(
 @pytest.mark.parametrize("document", [None, [], "plan", 3, {}])
 def test_anything_but_a_plan_is_refused(document: Any) -> None:
     with pytest.raises(InputError, match="is not one"):
-        Plan.from_dict(document)
+        CollectionPlan.from_dict(document)
 
 
 def test_a_plan_nobody_is_asked_by_is_refused() -> None:
@@ -124,11 +124,11 @@ def test_a_plan_nobody_is_asked_by_is_refused() -> None:
 def test_a_randomiser_of_another_kind_is_refused(randomiser: Any, complaint: str) -> None:
     document = change(small_plan().to_dict(), "questions.0.randomisers", [randomiser.to_dict()])
     with pytest.raises(InputError, match=complaint):
-        Plan.from_dict(document)
+        CollectionPlan.from_dict(document)
 
 
 def test_a_question_of_too_many_answers_is_refused() -> None:
-    question = Question(
+    question = LocalQuestion(
         columns=("sex",), sizes=(1 << 21,), randomisers=(DirectEncoding(size=2, epsilon=1.0),)
     )
     with pytest.raises(InputError, match="2,097,152 answers; at most 1,048,576"):
@@ -185,7 +185,7 @@ def test_all_pairs_are_asked_with_the_best_randomisers() -> None:
 def test_a_question_may_cost_less_than_its_level() -> None:
     delicate = ask("smoker", epsilons=(0.5,))
     plan = small_plan(questions=(ask("sex"), delicate))
-    assert Plan.from_dict(plan.to_dict()).questions[1].randomisers[0].epsilon == 0.5
+    assert CollectionPlan.from_dict(plan.to_dict()).questions[1].randomisers[0].epsilon == 0.5
 
 
 def test_a_question_that_costs_its_limit_stays_as_it_was() -> None:
@@ -208,7 +208,7 @@ def test_delicate_columns_cost_less_at_every_level() -> None:
         assert [one.epsilon for one in question.randomisers] == [min(2.0, limit), min(0.5, limit)]
         assert all(one.size == question.size for one in question.randomisers)
     assert plan.epsilons == (2.0, 0.5)
-    assert Plan.from_dict(plan.to_dict()) == plan
+    assert CollectionPlan.from_dict(plan.to_dict()) == plan
     with pytest.raises(InputError, match="no attribute 'smokes'"):
         plan.limit_columns({"smokes": 1.0})
     with pytest.raises(InputError, match="psilon"):
@@ -221,7 +221,7 @@ def test_a_second_wave_holds_the_questions_of_the_first() -> None:
     assert (second.wave, second.survey, second.earlier) == (2, first.id, (first.id,))
     assert second.questions[:3] == first.questions
     assert second.shares.tolist() == [0, 0, 0, 0.5, 0.5]
-    assert Plan.from_dict(second.to_dict()) == second
+    assert CollectionPlan.from_dict(second.to_dict()) == second
     third = second.next_wave([ask("town")])
     assert third.ids_by_wave == (first.id, second.id, third.id)
     assert third.survey == first.id

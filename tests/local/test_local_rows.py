@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy import Model, Schema
 from understudy.local.answering import answer_for_all
-from understudy.local.collected import Collected, Tally
+from understudy.local.collected import Collected, ReportTally
 from understudy.local.effects import estimate_jointly
 from understudy.local.planning import plan_survey
 from understudy.local.randomisers import Words
@@ -58,7 +58,7 @@ def run_survey(seed: int) -> Survey:
     tallies = {}
     for batch in answer_for_all(plan, codes, words=Words.of_seed(1_000 + seed)):
         randomiser = plan.questions[batch.question].randomisers[batch.level]
-        tallies[batch.question, batch.level] = Tally.of(randomiser, batch.answers)
+        tallies[batch.question, batch.level] = ReportTally.of(randomiser, batch.answers)
     collected = Collected(plan=plan, tallies=tallies)
     return Survey(
         codes=codes, estimate=estimate_jointly(collected), model=synthesize_reports(collected)

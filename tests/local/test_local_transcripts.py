@@ -13,10 +13,10 @@ import pytest
 from limits import assert_limits
 from transcripts import compare, digest, list_defaults, show
 from understudy.local.randomisers import (
+    BinaryResponse,
     CategoricalRandomiser,
     FiniteRandomiser,
     MeanRandomiser,
-    RandomisedResponse,
     Randomiser,
     Words,
     best_randomiser,
@@ -33,7 +33,7 @@ def randomisers() -> list[Randomiser]:
     for (_, kind), epsilon in itertools.product(sorted(KINDS.items()), (0.5, 4.0)):
         made: Any = kind
         if issubclass(kind, CategoricalRandomiser):
-            sizes = (2,) if kind is RandomisedResponse else (2, 5, 40)
+            sizes = (2,) if kind is BinaryResponse else (2, 5, 40)
             found += [made(size=size, epsilon=epsilon) for size in sizes]
         elif issubclass(kind, MeanRandomiser):
             found += [

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from understudy.errors import InputError
 from understudy.local.randomisers import (
+    BinaryResponse,
     CategoricalRandomiser,
     DirectEncoding,
     FiniteRandomiser,
     HadamardResponse,
     OptimalHashing,
     OptimalUnary,
-    RandomisedResponse,
     Randomiser,
     SubsetSelection,
     SummedHistogram,
@@ -354,7 +354,7 @@ def test_table_4_1_gives_table_4_2() -> None:
 
 def test_the_standard_errors_of_the_book() -> None:
     persons = 32_561
-    coins = RandomisedResponse(epsilon=math.log(3))
+    coins = BinaryResponse(epsilon=math.log(3))
     assert round(math.sqrt(coins.variance(persons, [persons - 6460, 6460])[1])) == 156
     rare = [persons, 0, 0, 0, 0]
     assert round(math.sqrt(SymmetricUnary(size=5, epsilon=5.0).variance(persons, rare)[1])) == 56

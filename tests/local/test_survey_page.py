@@ -17,7 +17,7 @@ from chromium import CHROMIUM, open_chromium
 from running import run
 from understudy.local.collecting import collect_reports
 from understudy.local.page import survey_page, write_page
-from understudy.local.plans import Plan, plan_all_pairs
+from understudy.local.plans import CollectionPlan, plan_all_pairs
 from understudy.local.reports import LINE
 
 browser_tests = [
@@ -30,9 +30,9 @@ TITLE = 'Health & <script>alert("x")</script> "habits"'
 WORDING = {"age": "How old are you?", "town": "Where do you live? </script>"}
 
 
-def make_plan(epsilons: tuple[float, ...] = (2.0, 0.5)) -> Plan:
+def make_plan(epsilons: tuple[float, ...] = (2.0, 0.5)) -> CollectionPlan:
     plan = plan_all_pairs(small_plan().schema, epsilons)
-    return Plan.from_dict(plan.to_dict() | {"title": TITLE, "wording": WORDING})
+    return CollectionPlan.from_dict(plan.to_dict() | {"title": TITLE, "wording": WORDING})
 
 
 PLAN = make_plan()

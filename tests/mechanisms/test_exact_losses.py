@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from understudy import InputError, Ledger
 from understudy.mechanisms import (
     Exponential,
-    Gaussian,
+    GaussianMechanism,
     Geometric,
     Laplace,
     NoisyMax,
@@ -135,7 +135,7 @@ def test_rounding_moves_neighbours_no_farther_than_is_paid_for(
 @given(st.lists(st.floats(-1.0, 1.0), min_size=4, max_size=4), st.floats(-100, 100))
 def test_rounding_of_several_numbers_is_paid_for(moves: list[float], start: float) -> None:
     laplace = Laplace(epsilon=1.0, sensitivity=1.0, size=4)
-    gaussian = Gaussian(epsilon=1.0, delta=1e-6, sensitivity=1.0, size=4)
+    gaussian = GaussianMechanism(epsilon=1.0, delta=1e-6, sensitivity=1.0, size=4)
     values = np.full(4, start)
     for mechanism, length in ((laplace, np.abs(moves).sum()), (gaussian, np.linalg.norm(moves))):
         other = values + np.array(moves) / max(float(length), 1e-9)
@@ -205,7 +205,7 @@ def test_the_delta_of_continuous_noise_is_that_of_its_integral(
 def test_a_ledger_in_rho_is_debited_rho() -> None:
     ledger = Ledger(1.0, 1e-6, currency="rho")
     rho = ledger.budget.split(1, 3)[0].amount
-    Gaussian.for_rho(rho, 1e-6, size=3).release([1.0, 2.0, 3.0], ledger, "three means")
+    GaussianMechanism.for_rho(rho, 1e-6, size=3).release([1.0, 2.0, 3.0], ledger, "three means")
     assert ledger.entries[0].amount <= rho
     assert ledger.entries[0].amount == pytest.approx(rho, rel=1e-12)
 

@@ -10,7 +10,7 @@ import pytest
 
 from understudy import InputError, Ledger
 from understudy.mechanisms.choosing import NoisyMax
-from understudy.mechanisms.gaussian import Gaussian
+from understudy.mechanisms.gaussian import GaussianMechanism
 from understudy.mechanisms.responses import TwoCoinResponse
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
@@ -27,7 +27,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "needs candidates with their counts",
     ),
     "noise that is too wide to be drawn": (
-        lambda: Gaussian(epsilon=1e-9, delta=1e-9, sensitivity=1.0, size=10**6),
+        lambda: GaussianMechanism(epsilon=1e-9, delta=1e-9, sensitivity=1.0, size=10**6),
         "too wide to be drawn",
     ),
     "a coin that costs more": (

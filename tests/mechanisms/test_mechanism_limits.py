@@ -13,7 +13,7 @@ from limits import above, assert_limits, below
 from understudy import InputError, Ledger
 from understudy.mechanisms import (
     Exponential,
-    Gaussian,
+    GaussianMechanism,
     Geometric,
     Laplace,
     NoisyMax,
@@ -87,7 +87,7 @@ LIMITS = {
         [0.0, -0.5, above(1.0), math.nan],
     ),
     "rho": (
-        lambda rho: Gaussian.for_rho(rho, delta=1e-12),
+        lambda rho: GaussianMechanism.for_rho(rho, delta=1e-12),
         [1e-15, 100.0],
         [below(1e-15), above(1e6), 0.0, math.nan, True],
     ),
@@ -98,7 +98,7 @@ LIMITS = {
     ),
     "delta of zCDP": (lambda delta: compose_zcdp([0.1], delta), [1e-6], [0.0]),
     "delta of Gaussian noise": (
-        lambda delta: Gaussian(epsilon=1.0, delta=delta),
+        lambda delta: GaussianMechanism(epsilon=1.0, delta=delta),
         [1e-6],
         [0.0],
     ),
@@ -114,7 +114,7 @@ def test_the_last_value_is_taken_and_the_next_is_not(name: str) -> None:
 def test_noise_too_wide_to_be_drawn_is_refused_by_every_mechanism() -> None:
     for make in (
         lambda: Laplace(epsilon=1e-12, size=10**6),
-        lambda: Gaussian(epsilon=1e-12, delta=1e-12, size=10**6),
+        lambda: GaussianMechanism(epsilon=1e-12, delta=1e-12, size=10**6),
         lambda: SparseVector(epsilon=1e-12, threshold=0, max_above=10_000),
         lambda: Staircase(epsilon=1e-12),
     ):
@@ -153,7 +153,7 @@ def test_counts_too_far_apart_have_no_exact_probabilities() -> None:
     [
         (Geometric, {}, [("sensitivity", 0), ("sensitivity", 1.5)]),
         (Laplace, {}, [("sensitivity", 0.0), ("size", 0)]),
-        (Gaussian, {"delta": 1e-6}, [("sensitivity", 0.0), ("size", 0), ("delta", 1.0)]),
+        (GaussianMechanism, {"delta": 1e-6}, [("sensitivity", 0.0), ("size", 0), ("delta", 1.0)]),
         (Staircase, {}, [("sensitivity", 0.0)]),
         (Vector, {}, [("sensitivity", 0.0), ("size", 0)]),
         (Exponential, {}, [("sensitivity", 0.0)]),

@@ -16,7 +16,7 @@ from understudy import Ledger
 from understudy.errors import UnderstudyError
 from understudy.mechanisms import (
     Exponential,
-    Gaussian,
+    GaussianMechanism,
     Geometric,
     Laplace,
     NoisyMax,
@@ -36,9 +36,9 @@ EPSILONS = (0.3, 2.0)
 ADDING: list[Any] = [
     *(Geometric(epsilon=e, sensitivity=s) for e in EPSILONS for s in (1, 3)),
     *(Laplace(epsilon=e, sensitivity=s, size=n) for e in EPSILONS for s, n in ((1.0, 1), (0.3, 4))),
-    *(Gaussian(epsilon=e, delta=1e-6, sensitivity=s, size=n)
+    *(GaussianMechanism(epsilon=e, delta=1e-6, sensitivity=s, size=n)
       for e in EPSILONS for s, n in ((1.0, 1), (0.3, 4))),
-    *(Gaussian.for_rho(rho, delta=1e-6, size=2) for rho in (0.01, 1.0)),
+    *(GaussianMechanism.for_rho(rho, delta=1e-6, size=2) for rho in (0.01, 1.0)),
     *(Staircase(epsilon=e, sensitivity=2.0, width=w) for e in EPSILONS for w in (None, 0.25, 1)),
 ]  # fmt: skip
 CHOOSING: list[Any] = [

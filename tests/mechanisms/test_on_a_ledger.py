@@ -17,7 +17,7 @@ import understudy.mechanisms as mechanisms
 from understudy import BudgetError, InputError, Ledger
 from understudy.mechanisms import (
     Exponential,
-    Gaussian,
+    GaussianMechanism,
     Geometric,
     Laplace,
     NoisyMax,
@@ -39,7 +39,10 @@ Use = Callable[[Ledger], Any]
 USES: dict[str, tuple[Use, str]] = {
     "geometric": (lambda e: Geometric(epsilon=0.5).release(3, e, "q"), "add_remove"),
     "Laplace": (lambda e: Laplace(epsilon=0.5).release(3.5, e, "q"), "add_remove"),
-    "Gaussian": (lambda e: Gaussian(epsilon=0.5, delta=1e-6).release(3.5, e, "q"), "add_remove"),
+    "Gaussian": (
+        lambda e: GaussianMechanism(epsilon=0.5, delta=1e-6).release(3.5, e, "q"),
+        "add_remove",
+    ),
     "staircase": (lambda e: Staircase(epsilon=0.5).release(3.5, e, "q"), "add_remove"),
     "vector": (lambda e: Vector(epsilon=0.5).release([1.0, 2.0], e, "q"), "add_remove"),
     "exponential": (lambda e: Exponential(epsilon=0.5).choose({"a": 1}, e, "q"), "add_remove"),
@@ -113,7 +116,7 @@ def test_what_is_left_is_asked_first(
 def test_the_ledger_says_which_mechanism_at_which_scale() -> None:
     ledger = Ledger(1.0, 1e-6)
     Geometric(epsilon=0.1, sensitivity=2).release(7, ledger, "a count")
-    Gaussian(epsilon=0.5, delta=1e-6).release(7, ledger, "a mean")
+    GaussianMechanism(epsilon=0.5, delta=1e-6).release(7, ledger, "a mean")
     assert [entry.mechanism for entry in ledger.entries] == [
         "geometric, sensitivity 2, scale 20",
         "Gaussian, sensitivity 1, scale 8.05763, on a grid of 9.53674e-07",
@@ -142,10 +145,10 @@ BAD: dict[str, tuple[Use, str]] = {
         lambda e: RandomisedResponse(epsilon=101.0),
         "every answer is true",
     ),
-    "no delta": (lambda e: Gaussian(epsilon=1.0), "needs a delta above 0"),
-    "delta of 1": (lambda e: Gaussian(epsilon=1.0, delta=1.0), "delta must be"),
-    "no delta for rho": (lambda e: Gaussian.for_rho(0.1, 0.0), "needs a delta above 0"),
-    "rho of text": (lambda e: Gaussian.for_rho("1", 0.1), "rho must be"),  # type: ignore[arg-type]
+    "no delta": (lambda e: GaussianMechanism(epsilon=1.0), "needs a delta above 0"),
+    "delta of 1": (lambda e: GaussianMechanism(epsilon=1.0, delta=1.0), "delta must be"),
+    "no delta for rho": (lambda e: GaussianMechanism.for_rho(0.1, 0.0), "needs a delta above 0"),
+    "rho of text": (lambda e: GaussianMechanism.for_rho("1", 0.1), "rho must be"),  # type: ignore[arg-type]
     "no sensitivity": (lambda e: Laplace(epsilon=1.0, sensitivity=0.0), "from public bounds"),
     "endless sensitivity": (lambda e: Vector(epsilon=1.0, sensitivity=math.inf), "public bounds"),
     "half a count": (
@@ -181,11 +184,11 @@ BAD: dict[str, tuple[Use, str]] = {
     "a coin of one side": (lambda e: TwoCoinResponse.of_coin(1), "between 0 and 1"),
     "a coin of words": (lambda e: TwoCoinResponse.of_coin("often"), "between 0 and 1"),
     "a width that another price buys": (
-        lambda e: Gaussian(epsilon=0.1, delta=1e-9, multiplier=1e-3),
+        lambda e: GaussianMechanism(epsilon=0.1, delta=1e-9, multiplier=1e-3),
         "costs more than epsilon 0.1",
     ),
     "a width that is no number": (
-        lambda e: Gaussian(epsilon=0.1, delta=1e-9, multiplier=float("nan")),
+        lambda e: GaussianMechanism(epsilon=0.1, delta=1e-9, multiplier=float("nan")),
         "costs more than",
     ),
     "a threshold of text": (

@@ -20,7 +20,7 @@ from understudy.evaluation.fitness import Use, Verdict
 from understudy.evaluation.result import Pairs
 from understudy.release.callbacks import OutsideNote
 from understudy.reports.charts import MAX_SHOWN_NAMES, heat_map, lengths, round_ticks
-from understudy.reports.distributions import Shares, Values, distribution
+from understudy.reports.distributions import ShownValues, ValueShares, distribution
 from understudy.reports.owner import owner_report, write_owner_report
 
 
@@ -200,18 +200,20 @@ def test_scales_are_round_and_hold_what_they_should(low: float, high: float) -> 
 
 
 def test_joined_bins_keep_the_shares_and_the_noise() -> None:
-    shares = Shares("synthetic", np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.1]), 0.01).join_neighbours(
-        5, 2
-    )
+    shares = ValueShares(
+        "synthetic", np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.1]), 0.01
+    ).join_neighbours(5, 2)
     assert shares.shares == pytest.approx([0.3, 0.4, 0.2, 0.1])
     assert shares.spread == pytest.approx(0.01 * math.sqrt(2))
 
 
 def test_a_histogram_reaches_as_high_as_the_higher_table() -> None:
-    values = Values("n", tuple(map(str, range(20))), True, False)
+    values = ShownValues("n", tuple(map(str, range(20))), True, False)
     low, high = np.full(20, 0.02), np.array([0.62, *[0.02] * 19])
     for tables in ((low, high), (high, low)):
-        drawn = distribution(values, [Shares("real", tables[0]), Shares("synthetic", tables[1])])
+        drawn = distribution(
+            values, [ValueShares("real", tables[0]), ValueShares("synthetic", tables[1])]
+        )
         assert ">80%<" in drawn
         heights = [float(y) for y in re.findall(r"V([0-9.]+)h", drawn)]
         assert min(heights) >= 8
@@ -294,11 +296,11 @@ def test_a_lost_column_is_called_lost() -> None:
 def test_a_picture_that_would_be_empty_is_left_out() -> None:
     """Of codes 1, 2, 99, no row lies between 3 and 98."""
     edges = (1.0, 2.0, 3.0, 99.0, 100.0)
-    values = Values("n", ("1", "2", "3 to 98", "99"), True, False, edges, "integer")
-    real = Shares("real", np.array([0.5, 0.4, 0.0, 0.1]), 0.0)
-    made = Shares("synthetic", np.array([0.6, 0.4, 0.0, 0.0]), 0.0)
+    values = ShownValues("n", ("1", "2", "3 to 98", "99"), True, False, edges, "integer")
+    real = ValueShares("real", np.array([0.5, 0.4, 0.0, 0.1]), 0.0)
+    made = ValueShares("synthetic", np.array([0.6, 0.4, 0.0, 0.0]), 0.0)
     drawn = distribution(values, [real, made])
     assert "area of a bar" not in drawn
     assert "99" in drawn
-    some = Shares("synthetic", np.array([0.5, 0.3, 0.2, 0.0]), 0.0)
+    some = ValueShares("synthetic", np.array([0.5, 0.3, 0.2, 0.0]), 0.0)
     assert "area of a bar" in distribution(values, [real, some])

@@ -18,7 +18,7 @@ from understudy.data.tables import Column, Table
 from understudy.models import drawing
 from understudy.models.network import Network
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.reports.distributions import Shares, Values, distribution
+from understudy.reports.distributions import ShownValues, ValueShares, distribution
 from understudy.reports.release import report, write_report
 
 
@@ -214,9 +214,9 @@ def test_other_is_shown_only_where_something_is_left_over() -> None:
 
 def test_bars_of_unequal_bins_have_the_area_of_their_share() -> None:
     edges = (0, 10, 20, 40, 80, 160)
-    values = Values("n", tuple(map(str, range(5))), True, False, edges, "integer")
+    values = ShownValues("n", tuple(map(str, range(5))), True, False, edges, "integer")
     shares = np.array([0.1, 0.2, 0.2, 0.3, 0.2])
-    drawn = distribution(values, [Shares("synthetic", shares)])
+    drawn = distribution(values, [ValueShares("synthetic", shares)])
     boxes = re.findall(r'width="([0-9.]+)" height="([0-9.]+)"><title>', drawn)
     areas = np.array([(float(width) + 0.8) * float(height) for width, height in boxes])
     assert areas / areas.sum() == pytest.approx(shares, abs=0.005)
@@ -231,8 +231,8 @@ def test_ends_of_datetimes_are_told_by_the_part_in_which_they_differ(
 ) -> None:
     start = dt.datetime(2024, 1, 1, tzinfo=dt.UTC).timestamp()
     edges = tuple(start + 3600 * hours * place for place in (0, 0.2, 0.3, 0.6, 0.8, 1))
-    values = Values("t", tuple("abcde"), True, False, edges, "datetime")
-    drawn = distribution(values, [Shares("synthetic", np.full(5, 0.2))])
+    values = ShownValues("t", tuple("abcde"), True, False, edges, "datetime")
+    drawn = distribution(values, [ValueShares("synthetic", np.full(5, 0.2))])
     assert shown in drawn
     assert "…" not in drawn
 
@@ -240,9 +240,9 @@ def test_ends_of_datetimes_are_told_by_the_part_in_which_they_differ(
 def test_a_frequent_value_stands_below_the_histogram_and_a_wide_end_is_told() -> None:
     edges = (0, 1, 10, 20, 30, 40, 50, 10_000)
     labels = ("0", "1 to 9", "10 to 19", "20 to 29", "30 to 39", "40 to 49", "50 to 9999")
-    values = Values("n", labels, True, True, edges, "integer")
+    values = ShownValues("n", labels, True, True, edges, "integer")
     shares = np.array([0.6, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.1])
-    drawn = distribution(values, [Shares("synthetic", shares)])
+    drawn = distribution(values, [ValueShares("synthetic", shares)])
     assert drawn.count("<rect") == 5
     assert "<span>0</span>" in drawn
     assert "<span>missing</span>" in drawn
@@ -251,10 +251,10 @@ def test_a_frequent_value_stands_below_the_histogram_and_a_wide_end_is_told() ->
 
 def test_a_bin_for_zero_alone_stands_below_the_histogram() -> None:
     """By its area it would stand so high that no other bar could be seen."""
-    values = Values(
+    values = ShownValues(
         "n", ("[0, 0.01)", "[0.01, 1)", "[1, 60]"), True, False, (0, 0.01, 1, 60), "real"
     )
-    page = distribution(values, [Shares("synthetic", np.array([0.6, 0.3, 0.1]))])
+    page = distribution(values, [ValueShares("synthetic", np.array([0.6, 0.3, 0.1]))])
     picture, below = page.split("The area of a bar")
     assert "[0, 0.01)" not in picture
     assert "[0, 0.01)" in below

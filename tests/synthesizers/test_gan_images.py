@@ -19,7 +19,7 @@ from understudy.privacy.mechanisms import SeededNoise  # noqa: E402
 from understudy.privacy.vectors import GRID, exact_sum  # noqa: E402
 from understudy.synthesizers.checkpoints import Checkpoint  # noqa: E402
 from understudy.synthesizers.gan_images import ImageNetworks  # noqa: E402
-from understudy.synthesizers.generated_tables import Columns, Task  # noqa: E402
+from understudy.synthesizers.generated_tables import GeneratedColumns, TrainingTask  # noqa: E402
 from understudy.synthesizers.image_tables import images_of_model, table_of_images  # noqa: E402
 
 RNG = np.random.default_rng(1)
@@ -52,7 +52,9 @@ def start(method=METHOD):
 
 def make_task(schema):
     label = Node("label", (), np.ones(2))
-    return Task(columns=Columns.of(schema, None), label=label, rows=200.0, checkpoint=Checkpoint())
+    return TrainingTask(
+        columns=GeneratedColumns.of(schema, None), label=label, rows=200.0, checkpoint=Checkpoint()
+    )
 
 
 def test_gradients_are_those_of_automatic_differentiation():

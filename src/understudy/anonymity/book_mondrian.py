@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes
+from understudy.anonymity.classes import EquivalenceClasses
 from understudy.anonymity.microdata import Microdata
 from understudy.anonymity.requirement import Judge
 
@@ -40,7 +40,7 @@ def partition_as_printed(table: Microdata, names: Sequence[str], judge: Judge) -
     def is_valid(rows: Ints) -> bool:
         if len(rows) == 0:
             return False
-        classes = Classes(np.zeros(len(rows), dtype=np.int64), 1)
+        classes = EquivalenceClasses(np.zeros(len(rows), dtype=np.int64), 1)
         return bool(judge.find_fulfilled(classes, rows)[0])
 
     finished: list[Ints] = []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes, find_classes
+from understudy.anonymity.classes import EquivalenceClasses, find_classes
 from understudy.anonymity.measures import (
     basic_likeness,
     count_distinct,
@@ -20,7 +20,7 @@ from understudy.anonymity.measures import (
     largest_share,
     recursive_ratio,
 )
-from understudy.anonymity.microdata import Microdata, Values, read_microdata
+from understudy.anonymity.microdata import ColumnValues, Microdata, read_microdata
 from understudy.anonymity.requirement import Judge, Requirement
 from understudy.anonymity.roles import Roles
 from understudy.data.frames import Frame, as_table
@@ -227,12 +227,12 @@ def examine(table: Microdata, names: Sequence[str], judge: Judge) -> Check:
     )
 
 
-def group_rows(table: Microdata, names: Sequence[str]) -> Classes:
+def group_rows(table: Microdata, names: Sequence[str]) -> EquivalenceClasses:
     """The groups of rows that agree on some columns."""
     return find_classes([table[name].codes for name in names], [table[name].size for name in names])
 
 
-def _measure(classes: Classes, values: Values, judge: Judge) -> SensitiveFigures:
+def _measure(classes: EquivalenceClasses, values: ColumnValues, judge: Judge) -> SensitiveFigures:
     least = int(judge.requirement.l or 2)
     distance = judge.distance(values)
     worst: dict[str, list[float]] = {}
@@ -265,7 +265,7 @@ def _measure(classes: Classes, values: Values, judge: Judge) -> SensitiveFigures
 def _list_smallest(
     table: Microdata,
     names: Sequence[str],
-    classes: Classes,
+    classes: EquivalenceClasses,
     good: NDArray[np.bool_],
     judge: Judge,
 ) -> tuple[SmallGroup, ...]:
@@ -323,7 +323,7 @@ def _find_blame(table: Microdata, names: Sequence[str], judge: Judge) -> tuple[B
         if others:
             classes = group_rows(table, others)
         else:
-            classes = Classes(np.zeros(table.rows, dtype=np.int64), 1)
+            classes = EquivalenceClasses(np.zeros(table.rows, dtype=np.int64), 1)
         good = judge.find_fulfilled(classes)
         found.append(
             Blame(

@@ -16,7 +16,7 @@ MAX_COUNTS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Classes:
+class EquivalenceClasses:
     """For each row the number of its equivalence class, and how many classes there are."""
 
     of_row: Ints
@@ -48,7 +48,9 @@ class Classes:
             yield np.bincount(cells, minlength=here * size).reshape(here, size)
 
 
-def find_classes(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> Classes:
+def find_classes(
+    columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]
+) -> EquivalenceClasses:
     """The classes of rows that are equal in all columns; ``sizes`` bound the codes."""
     rows = len(columns[0]) if columns else 0
     found, bound = np.zeros(rows, dtype=np.int64), 1
@@ -59,4 +61,4 @@ def find_classes(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -
         found = found * size + codes
         bound *= size
     found = np.unique(found, return_inverse=True)[1].astype(np.int64)
-    return Classes(found, int(found.max(initial=-1)) + 1)
+    return EquivalenceClasses(found, int(found.max(initial=-1)) + 1)

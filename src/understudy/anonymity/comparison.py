@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes, find_classes
-from understudy.anonymity.microdata import Microdata, Values
+from understudy.anonymity.classes import EquivalenceClasses, find_classes
+from understudy.anonymity.microdata import ColumnValues, Microdata
 from understudy.anonymity.publishing import Anonymised
 from understudy.anonymity.roles import Roles
 from understudy.data.columns import Table
@@ -107,7 +107,7 @@ def compare_releases(
     )
 
 
-def _bin(values: Values, codes: Ints) -> Ints:
+def _bin(values: ColumnValues, codes: Ints) -> Ints:
     """Categories as they are, numbers by bins of equally many real rows."""
     if values.size <= MAX_BINS or values.numbers is None:
         return codes
@@ -116,7 +116,7 @@ def _bin(values: Values, codes: Ints) -> Ints:
     return bins[codes]
 
 
-def _place(table: Table, values: Values) -> Ints:
+def _place(table: Table, values: ColumnValues) -> Ints:
     """The cells of another table as places among the values of this one; numbers go to the nearest
     and strangers to the last.
     """
@@ -178,7 +178,9 @@ def _baseline(table: Microdata, roles: Roles) -> float | None:
     return float(table[roles.sensitive[0]].shares.max())
 
 
-def _counts_by_group(table: Microdata, groups: Ints, roles: Roles) -> tuple[Classes, Floats]:
+def _counts_by_group(
+    table: Microdata, groups: Ints, roles: Roles
+) -> tuple[EquivalenceClasses, Floats]:
     values = table[roles.sensitive[0]]
     kept = groups >= 0
     classes = find_classes([groups[kept]], [int(groups.max(initial=0)) + 1])

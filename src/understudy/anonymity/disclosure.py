@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes
-from understudy.anonymity.microdata import Microdata, Values
+from understudy.anonymity.classes import EquivalenceClasses
+from understudy.anonymity.microdata import ColumnValues, Microdata
 
 Ints = NDArray[np.int64]
 
@@ -62,7 +62,7 @@ def attack_groups(table: Microdata, groups: Ints, sensitive: str) -> list[Disclo
         The column that the attacker wants to know.
     """
     kept = np.flatnonzero(groups >= 0)
-    classes = Classes(
+    classes = EquivalenceClasses(
         np.unique(groups[kept], return_inverse=True)[1].astype(np.int64),
         len(np.unique(groups[kept])),
     )
@@ -76,7 +76,7 @@ def attack_groups(table: Microdata, groups: Ints, sensitive: str) -> list[Disclo
     ]
 
 
-def link_rows(classes: Classes, rows: int) -> Disclosure:
+def link_rows(classes: EquivalenceClasses, rows: int) -> Disclosure:
     """Who looks a person up by her quasi-identifiers finds her group, and guesses which row is
     hers.
     """
@@ -91,7 +91,9 @@ def link_rows(classes: Classes, rows: int) -> Disclosure:
     )
 
 
-def find_homogeneity(classes: Classes, counts: Ints, values: Values, rows: int) -> Disclosure:
+def find_homogeneity(
+    classes: EquivalenceClasses, counts: Ints, values: ColumnValues, rows: int
+) -> Disclosure:
     """Where all rows of a group share the value, it is learned without knowing which row is
     whose.
     """
@@ -106,7 +108,9 @@ def find_homogeneity(classes: Classes, counts: Ints, values: Values, rows: int) 
     )
 
 
-def use_background(classes: Classes, counts: Ints, values: Values, rows: int) -> Disclosure:
+def use_background(
+    classes: EquivalenceClasses, counts: Ints, values: ColumnValues, rows: int
+) -> Disclosure:
     """Who can rule out one value (a heart disease is rare in young women) learns the value where a
     group holds only two.
     """
@@ -122,7 +126,7 @@ def use_background(classes: Classes, counts: Ints, values: Values, rows: int) ->
 
 
 def find_skewness(
-    classes: Classes, counts: Ints, values: Values, codes: Ints, rows: int
+    classes: EquivalenceClasses, counts: Ints, values: ColumnValues, codes: Ints, rows: int
 ) -> Disclosure:
     """Where a value is far more frequent in a group than in the table, the belief in it grows."""
     shares = counts / classes.sizes[:, None]
@@ -206,14 +210,14 @@ def difference_releases(
     )
 
 
-def _held_values(groups: Ints, values: Values) -> NDArray[np.bool_]:
+def _held_values(groups: Ints, values: ColumnValues) -> NDArray[np.bool_]:
     held = np.zeros((int(groups.max(initial=-1)) + 1, values.size), dtype=bool)
     kept = groups >= 0
     held[groups[kept], values.codes[kept]] = True
     return held
 
 
-def _certain_alone(groups: Ints, values: Values) -> int:
+def _certain_alone(groups: Ints, values: ColumnValues) -> int:
     held = _held_values(groups, values).sum(axis=1)
     kept = groups >= 0
     return int((held[groups[kept]] == 1).sum())

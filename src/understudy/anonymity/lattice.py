@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes, find_classes
+from understudy.anonymity.classes import EquivalenceClasses, find_classes
 from understudy.anonymity.microdata import Microdata
 from understudy.anonymity.requirement import Judge
 from understudy.errors import InputError
@@ -36,7 +36,7 @@ class Generalised:
     """A node of the lattice, tried: who falls into which group, and who must go."""
 
     levels: dict[str, int]
-    classes: Classes
+    classes: EquivalenceClasses
     kept: NDArray[np.bool_]
     exact: bool
     """Whether the whole lattice was searched, so that no node costs less."""
@@ -107,7 +107,7 @@ class _Lattice:
         """The mean loss of a cell if nothing were suppressed: it grows with every level."""
         return sum(costs[level] for costs, level in zip(self._costs, node, strict=True))
 
-    def classes(self, node: Node, rows: NDArray[np.int64] | None = None) -> Classes:
+    def classes(self, node: Node, rows: NDArray[np.int64] | None = None) -> EquivalenceClasses:
         """The groups of a node, of all rows or of some."""
         columns, sizes = [], []
         for values, height in zip(self.columns, node, strict=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.anonymity.classes import Classes
+from understudy.anonymity.classes import EquivalenceClasses
 from understudy.anonymity.measures import count_distinct
 from understudy.anonymity.microdata import Microdata
 
@@ -40,7 +40,9 @@ class InformationLoss:
     suppressed: float
 
 
-def lose_locally(table: Microdata, names: Sequence[str], classes: Classes) -> InformationLoss:
+def lose_locally(
+    table: Microdata, names: Sequence[str], classes: EquivalenceClasses
+) -> InformationLoss:
     """The loss of groups that are written as ranges and sets."""
     by_column = {}
     for name in names:
@@ -60,7 +62,7 @@ def lose_locally(table: Microdata, names: Sequence[str], classes: Classes) -> In
 
 
 def lose_globally(
-    table: Microdata, levels: Mapping[str, int], classes: Classes, suppressed: int
+    table: Microdata, levels: Mapping[str, int], classes: EquivalenceClasses, suppressed: int
 ) -> InformationLoss:
     """The loss of columns that are raised to levels of their hierarchies, where ``classes`` are
     those of the rows that stay and ``table`` holds all rows.
@@ -75,7 +77,7 @@ def lose_globally(
 
 
 def _make_loss(
-    by_column: dict[str, float], classes: Classes, rows: int, suppressed: int
+    by_column: dict[str, float], classes: EquivalenceClasses, rows: int, suppressed: int
 ) -> InformationLoss:
     sizes = classes.sizes.astype(np.float64)
     return InformationLoss(

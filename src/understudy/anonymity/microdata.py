@@ -37,7 +37,7 @@ UNITS = {"datetime": 86_400.0, "time": 3_600.0}
 
 
 @dataclass(frozen=True)
-class Values:
+class ColumnValues:
     """One column: the places of its values among the distinct ones, which are in their order.
 
     Attributes
@@ -92,10 +92,10 @@ class Values:
 class Microdata:
     """Some columns of a table in this form."""
 
-    columns: Mapping[str, Values]
+    columns: Mapping[str, ColumnValues]
     rows: int
 
-    def __getitem__(self, name: str) -> Values:
+    def __getitem__(self, name: str) -> ColumnValues:
         return self.columns[name]
 
     def pick(self, rows: NDArray[Any]) -> Microdata:
@@ -126,7 +126,7 @@ def read_microdata(
     return Microdata(columns, table.rows)
 
 
-def _read_values(name: str, column: Column, said: Attribute | None) -> Values:
+def _read_values(name: str, column: Column, said: Attribute | None) -> ColumnValues:
     absent = _absent(column)
     numbers: Floats | None = None
     kind, written = column.kind, list[str]()
@@ -156,7 +156,7 @@ def _read_values(name: str, column: Column, said: Attribute | None) -> Values:
             numbers = np.append(numbers, np.nan)
     if numbers is not None:
         numbers = numbers / UNITS.get(kind, 1.0)
-    return Values(
+    return ColumnValues(
         name,
         codes.astype(np.int64),
         tuple(written),
@@ -205,7 +205,7 @@ def _write_values(column: Column, distinct: NDArray[Any]) -> list[str]:
     return [write_number(value) for value in distinct.tolist()]
 
 
-def _with_hierarchy(values: Values, schema: Schema | None, given: Any) -> Values:
+def _with_hierarchy(values: ColumnValues, schema: Schema | None, given: Any) -> ColumnValues:
     attribute = None
     if schema is not None and values.name in schema:
         attribute = schema[values.name]
@@ -233,7 +233,7 @@ def _with_hierarchy(values: Values, schema: Schema | None, given: Any) -> Values
     return replace(values, hierarchy=hierarchy, taxonomy=taxonomy)
 
 
-def _put_in_order(values: Values, listed: list[str]) -> Values:
+def _put_in_order(values: ColumnValues, listed: list[str]) -> ColumnValues:
     """The values in an order that is given, others after them."""
     rank = {name: place for place, name in enumerate(listed)}
     order = sorted(

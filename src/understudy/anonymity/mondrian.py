@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes
-from understudy.anonymity.microdata import Microdata, Values
+from understudy.anonymity.classes import EquivalenceClasses
+from understudy.anonymity.microdata import ColumnValues, Microdata
 from understudy.anonymity.requirement import Judge
 from understudy.errors import InputError
 
@@ -33,7 +33,7 @@ Flags = NDArray[np.bool_]
 
 def partition_rows(
     table: Microdata, names: Sequence[str], judge: Judge, *, relaxed: bool = False
-) -> Classes:
+) -> EquivalenceClasses:
     """Put each row into a group; every group fulfils the judge's requirement.
 
     Parameters
@@ -47,7 +47,7 @@ def partition_rows(
     relaxed
         Whether rows with the same value may go to different groups.
     """
-    whole = Classes(np.zeros(table.rows, dtype=np.int64), 1)
+    whole = EquivalenceClasses(np.zeros(table.rows, dtype=np.int64), 1)
     if not judge.find_fulfilled(whole).all():
         raise InputError(
             f"Not even the whole table as one group fulfils {judge.requirement}; ask for less."
@@ -77,7 +77,7 @@ class _Groups:
         )
 
 
-def _place_values(values: Values) -> NDArray[np.float64] | None:
+def _place_values(values: ColumnValues) -> NDArray[np.float64] | None:
     """Where values lie; nothing for categories without an order, of which groups hold a share."""
     if values.ordered:
         return values.positions
@@ -95,7 +95,7 @@ class _Mondrian:
         self.finished = np.zeros(table.rows, dtype=np.int64)
         self.count = 0
 
-    def run(self) -> Classes:
+    def run(self) -> EquivalenceClasses:
         rows = np.arange(self.codes.shape[1])
         groups = self._measure(rows, np.array([len(rows)]))
         while len(groups.sizes):
@@ -103,7 +103,7 @@ class _Mondrian:
             done = (groups.sizes < 2 * self.judge.requirement.k) | (groups.spans.max(axis=1) <= 0)
             self._finish(groups.keep(done))
             groups = self._cut(groups.keep(~done))
-        return Classes(self.finished, self.count)
+        return EquivalenceClasses(self.finished, self.count)
 
     def _finish(self, groups: _Groups) -> None:
         self.finished[groups.rows] = self.count + groups.of_row()
@@ -187,7 +187,7 @@ class _Mondrian:
             return good
         tried = groups.keep(good)
         halves = np.stack([cuts[good], tried.sizes - cuts[good]], axis=1).ravel()
-        classes = Classes(np.repeat(np.arange(len(halves)), halves), len(halves))
+        classes = EquivalenceClasses(np.repeat(np.arange(len(halves)), halves), len(halves))
         fulfilled = self.judge.find_fulfilled(classes, tried.rows)
         good[good] = fulfilled.reshape(-1, 2).all(axis=1)
         return good

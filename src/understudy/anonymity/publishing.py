@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.anonymity.checking import Check, examine, settle_roles
-from understudy.anonymity.classes import Classes
+from understudy.anonymity.classes import EquivalenceClasses
 from understudy.anonymity.lattice import search_levels
 from understudy.anonymity.loss import InformationLoss, lose_globally, lose_locally
 from understudy.anonymity.microdata import Microdata, read_microdata
@@ -74,7 +74,7 @@ class Anonymised:
         self.table.write(path)
 
 
-class Grouping(TypedDict, total=False):
+class GroupingOptions(TypedDict, total=False):
     """How rows are put into groups: options of :func:`anonymise`."""
 
     schema: Schema | str | Path | None
@@ -86,7 +86,7 @@ class Grouping(TypedDict, total=False):
 @dataclass(frozen=True)
 class _Recoded:
     columns: dict[str, Column]
-    classes: Classes
+    classes: EquivalenceClasses
     kept: NDArray[np.bool_]
     loss: InformationLoss
     levels: Mapping[str, int]

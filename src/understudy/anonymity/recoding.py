@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes
+from understudy.anonymity.classes import EquivalenceClasses
 from understudy.anonymity.hierarchies import ALL, MISSING, write_whole_range
-from understudy.anonymity.microdata import Microdata, Values
+from understudy.anonymity.microdata import ColumnValues, Microdata
 from understudy.data.columns import Column
 
 Ints = NDArray[np.int64]
 
 
-def recode_locally(table: Microdata, names: Sequence[str], classes: Classes) -> dict[str, Column]:
+def recode_locally(
+    table: Microdata, names: Sequence[str], classes: EquivalenceClasses
+) -> dict[str, Column]:
     """For each group and column what all its rows become: the range or the set of their values."""
     return {name: _recode_groups(table[name], classes) for name in names}
 
@@ -30,7 +32,7 @@ def recode_globally(table: Microdata, levels: Mapping[str, int]) -> dict[str, Co
     return recoded
 
 
-def _recode_groups(values: Values, classes: Classes) -> Column:
+def _recode_groups(values: ColumnValues, classes: EquivalenceClasses) -> Column:
     codes = values.codes[classes.order]
     lowest = np.minimum.reduceat(codes, classes.starts)
     highest = np.maximum.reduceat(codes, classes.starts)
@@ -48,7 +50,7 @@ def _recode_groups(values: Values, classes: Classes) -> Column:
     return _text_column(of_class[classes.of_row], tuple(known))
 
 
-def _write_group(values: Values, members: Ints) -> str:
+def _write_group(values: ColumnValues, members: Ints) -> str:
     """A group of values: a range of numbers, a label of the hierarchy that fits it exactly or masks
     it, else the set.
     """
@@ -67,7 +69,7 @@ def _write_group(values: Values, members: Ints) -> str:
     return "|".join(values.names[member] for member in members) + absent
 
 
-def _write_numbers(values: Values, members: Ints) -> str:
+def _write_numbers(values: ColumnValues, members: Ints) -> str:
     assert values.numbers is not None
     low, high = members[0], members[-1]
     ends = values.numbers[low], values.numbers[high]
@@ -77,7 +79,7 @@ def _write_numbers(values: Values, members: Ints) -> str:
     return f"{values.names[low]} to {values.names[high]}"
 
 
-def _find_prefix(values: Values, members: Ints) -> str | None:
+def _find_prefix(values: ColumnValues, members: Ints) -> str | None:
     """The label of the lowest level that all members share, where labels are short."""
     for level in values.hierarchy.levels[1:-1]:
         found = np.unique(level.places[members])

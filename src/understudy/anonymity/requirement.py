@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes
+from understudy.anonymity.classes import EquivalenceClasses
 from understudy.anonymity.measures import (
     Distance,
     choose_distance,
@@ -18,7 +18,7 @@ from understudy.anonymity.measures import (
     entropy_diversity,
     recursive_ratio,
 )
-from understudy.anonymity.microdata import Microdata, Values
+from understudy.anonymity.microdata import ColumnValues, Microdata
 from understudy.errors import InputError
 
 Diversity = Literal["distinct", "entropy", "recursive"]
@@ -142,7 +142,9 @@ class Judge:
                     "could be measured; give one in the schema, or another distance."
                 )
 
-    def find_fulfilled(self, classes: Classes, rows: NDArray[np.int64] | None = None) -> Flags:
+    def find_fulfilled(
+        self, classes: EquivalenceClasses, rows: NDArray[np.int64] | None = None
+    ) -> Flags:
         """Which classes fulfil everything.
 
         Parameters
@@ -162,7 +164,9 @@ class Judge:
             good &= self._judge_values(classes, values, codes)
         return good
 
-    def _judge_values(self, classes: Classes, values: Values, codes: NDArray[np.int64]) -> Flags:
+    def _judge_values(
+        self, classes: EquivalenceClasses, values: ColumnValues, codes: NDArray[np.int64]
+    ) -> Flags:
         found = []
         distance = self.distance(values)
         for counts in classes.tabulate(codes, values.size):
@@ -183,7 +187,7 @@ class Judge:
             return entropy_diversity(counts) >= needed.l - _ROUNDING
         return recursive_ratio(counts, int(needed.l)) < needed.c
 
-    def distance(self, values: Values) -> Distance:
+    def distance(self, values: ColumnValues) -> Distance:
         """How far classes are measured to be from the table, for a sensitive column."""
         return choose_distance(
             self.requirement.distance, values.ordered, values.taxonomy, values.names

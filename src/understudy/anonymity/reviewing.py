@@ -17,7 +17,7 @@ from understudy.anonymity.disclosure import (
     intersect_releases,
 )
 from understudy.anonymity.microdata import Microdata, read_microdata
-from understudy.anonymity.publishing import Anonymised, Grouping, Method, anonymise
+from understudy.anonymity.publishing import Anonymised, GroupingOptions, Method, anonymise
 from understudy.anonymity.requirement import Requirement
 from understudy.anonymity.roles import Roles
 from understudy.data.columns import Table
@@ -96,7 +96,7 @@ def review_release(
     requirement: Requirement | None = None,
     *,
     compare: bool = False,
-    **grouping: Unpack[Grouping],
+    **grouping: Unpack[GroupingOptions],
 ) -> Review:
     """Anonymise a table, attack the result, and compare it with a release at epsilon 1.
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack, overload
 
 from understudy.asking.answers import Answers, Expected
 from understudy.asking.domains import Bounds
-from understudy.asking.run import Asking, Terms, check_questions
+from understudy.asking.run import AnswerTerms, Asking, check_questions
 from understudy.data.forms import Form, load_facts
 from understudy.data.frames import Frame
 from understudy.data.read_options import Reading, join_reading
@@ -21,7 +21,7 @@ from understudy.release.callbacks import Notify, Progress, no_progress, warn_own
 from understudy.release.sources import open_source
 
 
-class Protection(TypedDict, total=False):
+class ProtectionOptions(TypedDict, total=False):
     """What answers protect, and what else is public beside the schema; see :func:`ask`."""
 
     delta: float
@@ -31,7 +31,7 @@ class Protection(TypedDict, total=False):
     discovery: float | None
 
 
-class AskOptions(Protection, Reading, total=False):
+class AskOptions(ProtectionOptions, Reading, total=False):
     """All that :func:`ask` takes beside table, questions, price and schema."""
 
     bounds: Bounds | None
@@ -124,9 +124,9 @@ def ask(
             f'Ask a question such as "count where age >= 44", or a list of them, not {questions!r}.'
         )
     _check_options(options)
-    protection = _part(options, Protection)
+    protection = _part(options, ProtectionOptions)
     rest: Any = {name: given for name, given in options.items() if name not in protection}
-    terms = Terms(epsilon=epsilon, **protection)
+    terms = AnswerTerms(epsilon=epsilon, **protection)
     answers, _ = ask_with(table, asked, terms, schema=schema, **rest)
     if isinstance(questions, str):
         return answers[0]
@@ -136,7 +136,7 @@ def ask(
 def ask_with(
     table: Frame,
     questions: Sequence[str],
-    terms: Terms,
+    terms: AnswerTerms,
     *,
     schema: Schema | Form | None = None,
     **options: Unpack[AskOptions],
@@ -174,7 +174,11 @@ def ask_with(
 
 
 def _check_options(options: AskOptions) -> None:
-    known = {*AskOptions.__annotations__, *Protection.__annotations__, *Reading.__annotations__}
+    known = {
+        *AskOptions.__annotations__,
+        *ProtectionOptions.__annotations__,
+        *Reading.__annotations__,
+    }
     for name in options:
         if name not in known:
             raise TypeError(f"ask() got an unexpected keyword argument {name!r}")

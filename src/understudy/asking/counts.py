@@ -97,7 +97,7 @@ class LabelCounts(Counts):
         return f"A row counts for the first {most} of the {number} conditions that hold for it."
 
 
-class Share(LinearFunction):
+class ShareOfRows(LinearFunction):
     """The share of rows that fit, of all rows or of each group.
 
     Rows that fit and rows that do not are two counts, of which a row is in one. Where the number of

@@ -33,7 +33,7 @@ from understudy.models.query.raw import (
     with_bounds,
 )
 from understudy.models.query.syntax import Group, Query
-from understudy.models.query.tokens import Token
+from understudy.models.query.tokens import QueryToken
 
 QUANTITY_KINDS = ("integer", "real", "date", "time", "datetime")
 
@@ -220,7 +220,7 @@ class _Collector(Parser):
         self.uses.setdefault(name, _Use(name))
         return Identifier(name, "unknown")
 
-    def check_function(self, word: str, attribute: Attribute, place: Token) -> None:
+    def check_function(self, word: str, attribute: Attribute, place: QueryToken) -> None:
         """Numbers are asked of it."""
         self.uses[attribute.name].numeric = True
 

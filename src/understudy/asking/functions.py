@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.asking.answers import Answer, Expected
-from understudy.asking.intervals import KnownNoise, Shares
-from understudy.asking.layout import Grid, Layout, find_grid
+from understudy.asking.intervals import KnownNoise, ShareIntervals
+from understudy.asking.layout import BoundedGrid, Layout, find_grid
 from understudy.errors import InputError
 from understudy.models.query.raw import RawQuantity
 from understudy.models.query.syntax import Query
@@ -76,7 +76,7 @@ class Function(ABC):
             )
         self.labels = labels
 
-    def _find_grid(self) -> Grid | None:
+    def _find_grid(self) -> BoundedGrid | None:
         if not self.needs_grid:
             return None
         attribute = self.query.attribute
@@ -84,7 +84,7 @@ class Function(ABC):
         return find_grid(attribute, bounds_of(self.query, attribute))
 
     @property
-    def asked_grid(self) -> Grid:
+    def asked_grid(self) -> BoundedGrid:
         """The grid of a function that has one."""
         assert self.grid is not None
         return self.grid
@@ -169,8 +169,8 @@ class LinearFunction(Function):
         """The sums that are needed."""
 
     @cached_property
-    def _shares(self) -> Shares:
-        return Shares(self.noise_of(self._question))
+    def _shares(self) -> ShareIntervals:
+        return ShareIntervals(self.noise_of(self._question))
 
     def questions(self) -> Sequence[Question]:
         """All sums at once."""

@@ -135,7 +135,7 @@ class _LaplaceTails:
 # --------------------------------------------------------------------------- shares
 
 
-class Shares:
+class ShareIntervals:
     """Intervals of x / (x + y), where both have noise of one scale."""
 
     def __init__(self, noise: KnownNoise, risk: float = RISK) -> None:

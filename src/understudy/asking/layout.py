@@ -34,7 +34,7 @@ MAX_CELLS = min(1 << 24, MAX_COUNTED_CELLS)
 
 
 @dataclass(frozen=True)
-class Grid:
+class BoundedGrid:
     """Multiples of a step, between two public bounds.
 
     Attributes
@@ -92,7 +92,7 @@ class Grid:
         return middles
 
 
-def find_grid(attribute: RawQuantity, bounds: tuple[float, float]) -> Grid:
+def find_grid(attribute: RawQuantity, bounds: tuple[float, float]) -> BoundedGrid:
     """The grid of an attribute's own steps, if that has few enough points, else a coarser one."""
     low, high = bounds
     if max(-low, high) > MAX_BOUND or high - low < 1 / MAX_BOUND:
@@ -103,14 +103,14 @@ def find_grid(attribute: RawQuantity, bounds: tuple[float, float]) -> Grid:
     for natural in _natural_steps(attribute):
         if (high - low) / natural <= MAX_GRID:
             first, last = math.floor(low / natural + 1e-9), math.ceil(high / natural - 1e-9)
-            return Grid(natural, first, last, True)
+            return BoundedGrid(natural, first, last, True)
     step = _round_step((high - low) / MAX_GRID)
     if max(abs(low), abs(high)) / step > 2.0**50:
         raise InputError(
             f"The bounds of {attribute.name!r} are too close together for their size; ask for a "
             "difference from a public number instead."
         )
-    return Grid(step, math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9), False)
+    return BoundedGrid(step, math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9), False)
 
 
 def _round_step(least: float) -> float:
@@ -157,7 +157,7 @@ class AxisCodes:
     """
 
     def __init__(
-        self, attribute: Attribute, subsets: Sequence[Subset], grid: Grid | None = None
+        self, attribute: Attribute, subsets: Sequence[Subset], grid: BoundedGrid | None = None
     ) -> None:
         self.attribute = attribute
         self.grid = grid
@@ -245,7 +245,7 @@ class Layout:
         The grid of its attribute, where it needs one.
     """
 
-    def __init__(self, query: Query, grid: Grid | None = None) -> None:
+    def __init__(self, query: Query, grid: BoundedGrid | None = None) -> None:
         self.query = query
         subsets: dict[str, list[Subset]] = {}
         attributes: dict[str, Attribute] = {}

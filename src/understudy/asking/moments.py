@@ -23,7 +23,7 @@ ROWS_SHARE = 50
 """A row adds this part of the largest number to the count of rows: 2 % more noise."""
 
 
-class Sum(LinearFunction):
+class SumOfNumbers(LinearFunction):
     """The sum of clipped numbers.
 
     Where numbers are rounded to a grid, each of n rows may be off by half a step, so the interval

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from understudy.asking.counts import Counts, LabelCounts, Share
+from understudy.asking.counts import Counts, LabelCounts, ShareOfRows
 from understudy.asking.functions import NO_GROUPS, Function, Priced
-from understudy.asking.moments import Mean, Sum, Variance
+from understudy.asking.moments import Mean, SumOfNumbers, Variance
 from understudy.asking.quantiles import Extreme, Quantile
 from understudy.errors import InputError
 
 FUNCTIONS: dict[str, type[Function]] = {
     "count": Counts,
     "labels": LabelCounts,
-    "share": Share,
-    "sum": Sum,
+    "share": ShareOfRows,
+    "sum": SumOfNumbers,
     "mean": Mean,
     "variance": Variance,
     "std": Variance,

@@ -61,7 +61,7 @@ MAX_QUESTIONS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class AnswerTerms:
     """What answers may cost, and what they protect.
 
     Parameters
@@ -112,7 +112,7 @@ class Terms:
 
 def expect_answers(
     questions: Sequence[str],
-    terms: Terms,
+    terms: AnswerTerms,
     schema: Schema | Form | None = None,
     bounds: Bounds | None = None,
 ) -> list[Expected]:
@@ -129,7 +129,7 @@ def expect_answers(
 
 def check_questions(
     questions: Sequence[str],
-    terms: Terms,
+    terms: AnswerTerms,
     schema: Schema | Form | None = None,
     bounds: Bounds | None = None,
 ) -> None:
@@ -181,7 +181,7 @@ class Asking:
     """
 
     questions: Sequence[str]
-    terms: Terms
+    terms: AnswerTerms
     source: Source
     schema: Schema | Form | None = None
     bounds: Bounds | None = None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.classes import Classes, find_classes
+from understudy.anonymity.classes import EquivalenceClasses, find_classes
 from understudy.anonymity.measures import (
     count_distinct,
     entropy_diversity,
@@ -116,7 +116,7 @@ def t_closeness(
     )
 
 
-def _find_classes(table: Coded, names: Sequence[str]) -> Classes:
+def _find_classes(table: Coded, names: Sequence[str]) -> EquivalenceClasses:
     return find_classes(
         [table.codes[name] for name in names], [table.schema[name].size for name in names]
     )

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from understudy.asking.api import ask_with
-from understudy.asking.run import Terms
+from understudy.asking.run import AnswerTerms
 from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import PERSON, Pair, label_pair, number_pair, rank_pair
@@ -91,7 +91,7 @@ def _make_asking_run(
         person = None
         if most > 1:
             person = PERSON
-        terms = Terms(
+        terms = AnswerTerms(
             epsilon=epsilon,
             delta=delta,
             neighbours=pair.neighbours,

@@ -14,7 +14,7 @@ from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
 from understudy.encrypted.curator import EncryptedCurator
 from understudy.encrypted.paillier import PrivateKey
-from understudy.encrypted.plans import Item, Plan
+from understudy.encrypted.plans import EncryptionPlan, Item
 from understudy.encrypted.service import CryptoService, ServicePolicy
 from understudy.encrypted.session import EncryptedSession, Store
 from understudy.encrypted.uploads import Upload, make_upload
@@ -77,9 +77,9 @@ def _make_identities() -> dict[str, Identity]:
 
 
 @lru_cache(maxsize=8)
-def _make_plan(epsilon: float, cells: int) -> Plan:
+def _make_plan(epsilon: float, cells: int) -> EncryptionPlan:
     values = list(range(cells))
-    return Plan(
+    return EncryptionPlan(
         schema=Schema.from_dict({"attributes": {"a": {"kind": "categorical", "values": values}}}),
         key=_make_key().public,
         owners=OWNERS,

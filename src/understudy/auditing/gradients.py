@@ -242,7 +242,7 @@ def canary_findings(epsilon: float, seed: int | None = None) -> Iterator[Finding
 
 
 @dataclass(frozen=True, kw_only=True)
-class _NotClipped(VectorSum):
+class _UnclippedVectors(VectorSum):
     """Noise for vectors of length 1, and vectors as long as they are."""
 
     def scale(self, ledger: Ledger) -> float:
@@ -264,7 +264,7 @@ def unclipped_loss(epsilon: float) -> float:
     def run(table: Table, noise: Noise) -> object:
         ledger = Ledger(epsilon, DELTA, currency="rho", order=training.order)
         curator = CentralCurator(encode(table, canary_schema(3)), ledger, noise)
-        asked = _NotClipped(
+        asked = _UnclippedVectors(
             function=CanaryVectors(values=3, length=10.0), budget=ledger.budget, clip=10.0
         )
         return curator.answer(asked).values

@@ -24,7 +24,7 @@ from understudy.auditing.findings import Finding, unit_at
 from understudy.auditing.neighbours import Pair
 from understudy.mechanisms import (
     Exponential,
-    Gaussian,
+    GaussianMechanism,
     Geometric,
     Laplace,
     NoisyMax,
@@ -119,7 +119,7 @@ def _gaussian_delta(epsilon: float) -> Finding:
     """The delta that noise of the drawn width needs at epsilon, by the formula for continuous
     noise: at a million steps to the sensitivity that of discrete noise has the same first digits.
     """
-    mechanism = Gaussian(epsilon=epsilon, delta=DELTA, sensitivity=0.1)
+    mechanism = GaussianMechanism(epsilon=epsilon, delta=DELTA, sensitivity=0.1)
     width = mechanism.scale * float(mechanism.step) / mechanism.sensitivity
     kept = math.exp(log_normal_cdf(0.5 / width - epsilon * width))
     lost = math.exp(epsilon + log_normal_cdf(-0.5 / width - epsilon * width))
@@ -216,7 +216,7 @@ def _watched_doors(epsilon: float) -> Iterator[Finding]:
 
 def _gaussian_in_rho(epsilon: float) -> Finding:
     rho = Ledger(epsilon, DELTA, currency="rho").budget.amount
-    mechanism = Gaussian.for_rho(rho, DELTA, size=4)
+    mechanism = GaussianMechanism.for_rho(rho, DELTA, size=4)
 
     def ask(value: Any, ledger: Ledger, noise: Noise) -> object:
         return mechanism.release(value, ledger, "q", noise=noise)
@@ -269,7 +269,7 @@ def _make_repeated(epsilon: float, seed: int | None) -> list[_Repeated]:
     if seed is not None:
         noise = SeededNoise(seed)
     geometric, laplace = Geometric(epsilon=epsilon), Laplace(epsilon=epsilon)
-    gaussian = Gaussian(epsilon=epsilon, delta=DELTA)
+    gaussian = GaussianMechanism(epsilon=epsilon, delta=DELTA)
     stairs, vector = Staircase(epsilon=epsilon), Vector(epsilon=epsilon, size=2)
     choice, noisy = Exponential(epsilon=epsilon), NoisyMax(epsilon=epsilon)
     response = RandomisedResponse(epsilon=epsilon)

@@ -22,6 +22,7 @@ from understudy.auditing.blackbox import tell_apart
 from understudy.auditing.bounds import CONFIDENCE
 from understudy.auditing.findings import Finding
 from understudy.local.randomisers import (
+    BinaryResponse,
     CategoricalRandomiser,
     DirectEncoding,
     Duchi,
@@ -31,7 +32,6 @@ from understudy.local.randomisers import (
     OptimalHashing,
     OptimalUnary,
     Piecewise,
-    RandomisedResponse,
     Randomiser,
     SquareWave,
     SubsetSelection,
@@ -85,7 +85,7 @@ def _list_finite(epsilon: float) -> list[FiniteRandomiser]:
         SubsetSelection,
         HadamardResponse,
     )
-    return [RandomisedResponse(epsilon=epsilon), *(k(size=SMALL, epsilon=epsilon) for k in kinds)]
+    return [BinaryResponse(epsilon=epsilon), *(k(size=SMALL, epsilon=epsilon) for k in kinds)]
 
 
 def _numbers(epsilon: float) -> list[FiniteRandomiser]:

@@ -144,7 +144,7 @@ def sum_settings(delta: float) -> Iterator[SumSetting]:
 # --------------------------------------------------------------------------- broken questions
 
 
-class _NotClipped(Sum):
+class _UnclippedSums(Sum):
     """Sums of numbers as they are, with noise for closer bounds."""
 
     def blocks(
@@ -190,7 +190,7 @@ def sums_loss(
 
 def unclipped_loss(epsilon: float) -> float:
     """Sums without clipping."""
-    return sums_loss(_NotClipped, [Number("x")], epsilon)
+    return sums_loss(_UnclippedSums, [Number("x")], epsilon)
 
 
 def uncounted_loss(epsilon: float) -> float:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from understudy.anonymity.reviewing import Review
 
 
-class Grouping(StrEnum):
+class GroupingMethod(StrEnum):
     """How rows are put into groups."""
 
     mondrian = "mondrian"
@@ -100,8 +100,9 @@ def anonymise(
     ] = 3.0,
     distance: Annotated[Ground, typer.Option(help="How --t is measured.")] = Ground.auto,
     method: Annotated[
-        Grouping, typer.Option(help="Groups of similar rows, or one level per column (lattice).")
-    ] = Grouping.mondrian,
+        GroupingMethod,
+        typer.Option(help="Groups of similar rows, or one level per column (lattice)."),
+    ] = GroupingMethod.mondrian,
     hierarchy: Annotated[
         list[str] | None,
         typer.Option(

@@ -96,11 +96,11 @@ def ask(
     quiet: Quiet = False,
 ) -> None:
     """Answer questions from private rows, each priced before, booked and with an interval."""
-    from understudy.asking.run import Terms
+    from understudy.asking.run import AnswerTerms
 
-    asked = AskOptions(
+    asked = AskArguments(
         questions=questions,
-        terms=Terms(
+        terms=AnswerTerms(
             epsilon=epsilon,
             delta=delta,
             neighbours=relation_of(neighbours),
@@ -161,7 +161,7 @@ def _check_books(table: str, ledger: LedgerFile | None, schema: Any) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskOptions:
+class AskArguments:
     """Questions, their price and what is public."""
 
     questions: list[str]

@@ -107,14 +107,14 @@ def csp_plan(
     check_extra()
     from understudy.data.schema import Schema
     from understudy.encrypted.paillier import PublicKey
-    from understudy.encrypted.plans import Plan, list_tables
+    from understudy.encrypted.plans import EncryptionPlan, list_tables
     from understudy.federation.identity import Parties
 
     check_distinct(schema, public_key, peers, output)
     if not 1 <= order <= 4:
         raise InputError(f"--order must be a whole number from 1 to 4, not {order!r}.")
     public = Schema.load(schema)
-    plan = Plan(
+    plan = EncryptionPlan(
         schema=public,
         key=PublicKey.load(public_key),
         owners=tuple(sorted(party.name for party in Parties.load(peers).owners)),
@@ -159,7 +159,7 @@ def csp_encrypt(
     """Encrypt the tables of a plan, once; afterwards you may go offline."""
     check_extra()
     from understudy.data.files import writable_file
-    from understudy.encrypted.plans import Plan
+    from understudy.encrypted.plans import EncryptionPlan
     from understudy.encrypted.uploads import make_upload
     from understudy.federation.opening import open_rows
     from understudy.privacy.ledger import Ledger
@@ -168,7 +168,7 @@ def csp_encrypt(
     talk = Talk(quiet)
     check_distinct(table, plan, cert, key, output, ledger.path)
     identity = identity_of(cert, key)
-    agreed = Plan.load(plan)
+    agreed = EncryptionPlan.load(plan)
     if identity.name not in agreed.owners:
         raise InputError(f"The plan does not name {identity.name} among its owners.")
     if writable_file(output, "upload").exists():
@@ -242,7 +242,7 @@ def csp_serve(
     """Hold the key: decrypt blinded sums, add noise, keep a ledger and a log."""
     check_extra()
     from understudy.encrypted.paillier import PrivateKey
-    from understudy.encrypted.plans import Plan
+    from understudy.encrypted.plans import EncryptionPlan
     from understudy.encrypted.service import CryptoService, ServicePolicy
     from understudy.federation.allowance import check_share
     from understudy.federation.identity import Parties
@@ -266,7 +266,7 @@ def csp_serve(
     if not parties.analysts:
         raise InputError(f"{peers} names no aggregator to answer; add one under [[analyst]].")
     analysts = [party.certificate for party in parties.analysts]
-    agreed = Plan.load(plan)
+    agreed = EncryptionPlan.load(plan)
     secret = PrivateKey.load(private_key)
     of_session = check_share("--session-share", session_share)
     listener = listening(listen)

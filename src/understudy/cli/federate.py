@@ -238,13 +238,13 @@ def check_plan_given(
 
 def open_uploads(plan: Path, uploads: Path, parties: Parties) -> tuple[Store, Party]:
     """The uploads of a folder, checked, and the service to ask about them."""
-    from understudy.encrypted.plans import Plan
+    from understudy.encrypted.plans import EncryptionPlan
     from understudy.encrypted.session import Store
     from understudy.encrypted.uploads import Upload
 
     if len(parties.services) != 1:
         raise InputError("The list of parties must name one [[service]], with its address.")
-    agreed = Plan.load(plan)
+    agreed = EncryptionPlan.load(plan)
     if not uploads.is_dir():
         raise InputError(f"There is no folder {uploads} with uploads; gather them there first.")
     found = [Upload.load(path, agreed) for path in sorted(uploads.glob("*.json"))]

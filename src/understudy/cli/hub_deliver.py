@@ -38,11 +38,11 @@ def collect(
 ) -> None:
     """Give a data set of encrypted uploads its plan, once; you manage the data set."""
     check_packages()
-    from understudy.encrypted.plans import Plan
+    from understudy.encrypted.plans import EncryptionPlan
     from understudy.errors import InputError
     from understudy.federation.identity import Parties
 
-    agreed, parties = Plan.load(plan), Parties.load(peers)
+    agreed, parties = EncryptionPlan.load(plan), Parties.load(peers)
     if len(parties.services) != 1:
         raise InputError("The list of parties must name one [[service]], with its address.")
     owners = {party.name: party.certificate.pem for party in parties.owners}

@@ -18,7 +18,7 @@ from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.local.collected import Collected
-    from understudy.local.plans import Plan
+    from understudy.local.plans import CollectionPlan
 
 Level = Annotated[
     float | None,
@@ -84,7 +84,7 @@ def local_plan(
     from understudy.data.files import read_json
     from understudy.data.schema import Schema
     from understudy.local.planning import expect_errors, plan_survey
-    from understudy.local.plans import Plan
+    from understudy.local.plans import CollectionPlan
 
     check_distinct(schema, wording, output, after)
     if after is not None:
@@ -102,7 +102,9 @@ def local_plan(
         from understudy.local.blind_tokens import TokenIssuer
 
         texts["token_key"] = TokenIssuer.load(issuer).public_key
-    made = Plan.from_dict(made.to_dict() | texts).limit_columns(_read_limits(delicate or []))
+    made = CollectionPlan.from_dict(made.to_dict() | texts).limit_columns(
+        _read_limits(delicate or [])
+    )
     if output == "-":
         from understudy.cli.talk import print_json
 
@@ -135,7 +137,7 @@ def _read_limits(given: list[str]) -> dict[str, float]:
 
 def _plan_next_wave(
     schema: Path | None, epsilon: list[float] | None, persons: int | None, after: Path
-) -> Plan:
+) -> CollectionPlan:
     from understudy.local.collected import Collected
     from understudy.local.planning import plan_next_wave
 
@@ -144,7 +146,7 @@ def _plan_next_wave(
     return plan_next_wave(Collected.load(after), persons)
 
 
-def _describe_plan(plan: Plan) -> str:
+def _describe_plan(plan: CollectionPlan) -> str:
     levels = " or ".join(f"{epsilon:g}" for epsilon in plan.epsilons)
     said = f"Plan {plan.id}: {len(plan.questions):,} questions, each person draws one, "
     return f"{said}at local epsilon {levels}."
@@ -184,11 +186,11 @@ def local_answer(
     from understudy.local.answering import answer_plan
     from understudy.local.booking import AnswerBook, agree_to_level, default_path
     from understudy.local.persons import encode_person
-    from understudy.local.plans import Plan
+    from understudy.local.plans import CollectionPlan
     from understudy.local.tokens import check_token
 
     talk = Talk(quiet)
-    survey = Plan.load(plan)
+    survey = CollectionPlan.load(plan)
     book = AnswerBook(ledger or default_path(), allowance)
     if again:
         _print_again(survey, book)
@@ -211,7 +213,7 @@ def local_answer(
     )
 
 
-def _print_again(plan: Plan, book: Any) -> None:
+def _print_again(plan: CollectionPlan, book: Any) -> None:
     booked = book.find(plan)
     if booked is None:
         raise InputError(
@@ -249,11 +251,11 @@ def local_simulate(
     """Answer for every row of a table, to try a survey out: nothing is booked."""
     from understudy.data.tables import read_table
     from understudy.local.answering import answer_for_all
-    from understudy.local.plans import Plan
+    from understudy.local.plans import CollectionPlan
     from understudy.local.reports import write_reports
 
     check_distinct(plan, table, output)
-    survey = Plan.load(plan)
+    survey = CollectionPlan.load(plan)
     batches = answer_for_all(survey, read_table(table), levels=survey.level_of(epsilon))
     count = write_reports(output, batches)
     Talk(quiet).say(f"{count:,} simulated reports: {output}")
@@ -293,13 +295,13 @@ def local_collect(
     """Add up reports, whoever sent them; those that cannot be counted are told by reason."""
     from understudy.data.files import writable_file
     from understudy.local.collecting import collect_reports
-    from understudy.local.plans import Plan
+    from understudy.local.plans import CollectionPlan
 
     check_distinct(plan, tokens, issuer, output, *(path for path in reports if not path.is_dir()))
     if poisoned is not None and not 0 <= poisoned < 1:
         raise InputError(f"--poisoned must be a share from 0 to below 1, not {poisoned:g}.")
     writable_file(output, "tables")
-    survey = Plan.load(plan)
+    survey = CollectionPlan.load(plan)
     collected = collect_reports(survey, reports, _read_tokens(tokens, issuer))
     if not collected.reports:
         raise InputError(
@@ -387,8 +389,8 @@ def local_page(
 ) -> None:
     """Write the survey as one web page that needs no network and no other file."""
     from understudy.local.page import write_page
-    from understudy.local.plans import Plan
+    from understudy.local.plans import CollectionPlan
 
     check_distinct(plan, output)
-    write_page(Plan.load(plan), output, post)
+    write_page(CollectionPlan.load(plan), output, post)
     Talk(quiet).say(f"Page: {output}; open it in any browser, also from a file.")

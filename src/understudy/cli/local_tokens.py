@@ -102,9 +102,9 @@ def local_token(
     """
     from understudy.data.files import write_text
     from understudy.local.blind_tokens import TokenRequest
-    from understudy.local.plans import Plan
+    from understudy.local.plans import CollectionPlan
 
-    survey = Plan.load(plan)
+    survey = CollectionPlan.load(plan)
     if not survey.token_key:
         raise InputError(f"The survey of {plan} needs no token.")
     request = TokenRequest()

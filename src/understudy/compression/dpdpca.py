@@ -30,7 +30,7 @@ from understudy.compression.projections import Matrix, Projection, project_pca, 
 from understudy.data.schema import Schema
 from understudy.encrypted.ckks import CkksKey, PrivateCkksKey
 from understudy.encrypted.paillier import PrivateKey, PublicKey
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import EncryptionPlan
 from understudy.encrypted.uploads import count_items
 from understudy.errors import InputError
 from understudy.learners.asking import nearest_psd
@@ -94,10 +94,10 @@ class Protocol:
         )
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> EncryptionPlan:
         """The same as a plan, whose packing and grids are used."""
         names = tuple(f"x{place}" for place in range(self.features))
-        return Plan(
+        return EncryptionPlan(
             schema=Schema(tuple(quantity(name, -1.0, 1.0) for name in names)),
             key=self.key,  # type: ignore[arg-type]  # of CKKS: no service, the same methods
             owners=("all", "owners"),  # who they are does not matter here
@@ -188,7 +188,7 @@ def fit_serial(
     return project_pca(passed, components)
 
 
-def _code(plan: Plan, rows: Matrix) -> Coded:
+def _code(plan: EncryptionPlan, rows: Matrix) -> Coded:
     columns = {f"x{place}": numbers_column(column) for place, column in enumerate(rows.T)}
     coded, _ = MemorySource(Table(columns, "X"), "table", None, 1).code(plan.schema)
     return coded

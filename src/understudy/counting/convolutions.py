@@ -114,15 +114,15 @@ class ConvolutionGradient:
             yield self._work.vector
 
     @cached_property
-    def _work(self) -> _Work:
-        return _Work(self)
+    def _work(self) -> _ImageRoom:
+        return _ImageRoom(self)
 
     def describe(self) -> str:
         """What is summed."""
         return f"gradients of {self.width:,} weights"
 
 
-class _Work:
+class _ImageRoom:
     """What the gradient of an image is worked out with: the same room for every image.
 
     Parameters

@@ -230,7 +230,7 @@ class MemorySummer:
     def sum(self, summation: Summation) -> ExactSums:
         """Exact sums."""
         shape = [self._schema[axis.attribute].sizes_by_level()[axis.level] for axis in summation.by]
-        work = _Work(summation, shape)
+        work = _RunningSums(summation, shape)
         columns = [self._column(term) for term in summation.terms]
         groups = [self._codes[axis.attribute] for axis in summation.by]
         levels = [_level(self._schema[axis.attribute], axis.level) for axis in summation.by]
@@ -255,7 +255,7 @@ class MemorySummer:
         return self._read[attribute]
 
 
-class _Work:
+class _RunningSums:
     """Sums that grow by some rows at a time."""
 
     def __init__(self, summation: Summation, shape: Sequence[int]) -> None:

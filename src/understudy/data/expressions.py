@@ -98,7 +98,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Operation:
+class BinaryOperation:
     """Two expressions joined by +, -, * or /."""
 
     sign: str
@@ -143,7 +143,7 @@ class Call:
         return None
 
 
-Expression = Constant | Reference | Operation | Call
+Expression = Constant | Reference | BinaryOperation | Call
 
 
 @dataclass(frozen=True)
@@ -245,13 +245,13 @@ class ExpressionParser:
     def _sum(self) -> Expression:
         found = self._term()
         while self._now[0] == "sign" and self._now[1] in "+-":
-            found = Operation(self._take(), found, self._term())
+            found = BinaryOperation(self._take(), found, self._term())
         return found
 
     def _term(self) -> Expression:
         found = self._read_signed()
         while self._now[0] == "sign" and self._now[1] in "*/":
-            found = Operation(self._take(), found, self._read_signed())
+            found = BinaryOperation(self._take(), found, self._read_signed())
         return found
 
     def _read_signed(self) -> Expression:
@@ -260,7 +260,7 @@ class ExpressionParser:
             raise self._fail(f"it is nested more than {MAX_DEPTH} levels deep; simplify it")
         if self._now[:2] == ("sign", "-"):
             self._take()
-            found: Expression = Operation("-", Constant(0.0), self._read_signed())
+            found: Expression = BinaryOperation("-", Constant(0.0), self._read_signed())
         else:
             found = self._atom()
         self._depth -= 1

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.marginals import Axis, Marginal
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import EncryptionPlan
 from understudy.federation.ways import TablesCounter
 from understudy.models.parameters import estimate_rows
 from understudy.privacy.curator import Measurement
@@ -43,7 +43,7 @@ class SurveyedScores:
         That of the noise.
     """
 
-    def __init__(self, plan: Plan, scores: Table, deviation: float) -> None:
+    def __init__(self, plan: EncryptionPlan, scores: Table, deviation: float) -> None:
         self.deviation = deviation
         self._owners = len(plan.owners)
         self._scores = {
@@ -105,7 +105,7 @@ class SurveyedTables:
         What was measured.
     """
 
-    def __init__(self, plan: Plan, tables: Sequence[Measurement]) -> None:
+    def __init__(self, plan: EncryptionPlan, tables: Sequence[Measurement]) -> None:
         self._plan = plan
         self._domain = plan.domain
         self._tables = {frozenset(table.marginal): table for table in tables}

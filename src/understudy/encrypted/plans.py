@@ -94,7 +94,7 @@ class Item:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class EncryptionPlan:
     """What owners upload, and what it is for.
 
     Parameters
@@ -294,7 +294,7 @@ class Plan:
         return document
 
     @classmethod
-    def from_dict(cls, document: Any, source: str = "The file") -> Plan:
+    def from_dict(cls, document: Any, source: str = "The file") -> EncryptionPlan:
         """Check a parsed file and read the plan."""
         if not isinstance(document, dict) or document.get("understudy_plan") != VERSION:
             raise InputError(
@@ -323,7 +323,7 @@ class Plan:
         write_json(path, self.to_dict(), "plan", indent=1)
 
     @classmethod
-    def load(cls, path: str | Path) -> Plan:
+    def load(cls, path: str | Path) -> EncryptionPlan:
         """Read what :meth:`save` wrote."""
         return cls.from_dict(read_json(path, "plan"), str(path))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from understudy.data.marginals import Marginal, describe
-from understudy.encrypted.plans import Item, Plan
+from understudy.encrypted.plans import EncryptionPlan, Item
 from understudy.errors import InputError
 from understudy.federation.noise_shares import check_scale
 from understudy.privacy.budget import Budget
@@ -38,7 +38,7 @@ class PairScores(Question):
         if not self.budget.amount > 0:
             raise InputError("Scores cannot be had for nothing; give them a share of the budget.")
 
-    def scale(self, plan: Plan) -> float:
+    def scale(self, plan: EncryptionPlan) -> float:
         """The scale of the noise, in steps: a row moves all scores, each as the plan says."""
         pairs = len(plan.pairs)
         if self.budget.currency == "epsilon":
@@ -75,7 +75,7 @@ class PricedItems:
 
 
 def price_question(
-    plan: Plan, question: Asked, ledger: Ledger, noise: Noise, enough: int
+    plan: EncryptionPlan, question: Asked, ledger: Ledger, noise: Noise, enough: int
 ) -> PricedItems:
     """The items of a question and the noise that it needs; refuses what is not in the plan."""
     question.check(plan.domain)
@@ -111,7 +111,7 @@ def price_question(
     return PricedItems(items=tuple(items), scales=tuple(scales), lines=tuple(lines), blocks=blocks)
 
 
-def _table_number(plan: Plan, axes: Marginal) -> int:
+def _table_number(plan: EncryptionPlan, axes: Marginal) -> int:
     if tuple(axes) not in plan.tables:
         raise InputError(
             f"The table of {describe(axes)} is not in the plan that owners uploaded for; ask for "

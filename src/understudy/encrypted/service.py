@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from understudy.encrypted.masks import derive_masks, open_seed
 from understudy.encrypted.paillier import PrivateKey
-from understudy.encrypted.plans import Item, Plan
+from understudy.encrypted.plans import EncryptionPlan, Item
 from understudy.encrypted.questions import Asked, PairScores, PricedItems, price_question
 from understudy.encrypted.uploads import seed_statement
 from understudy.errors import InputError
@@ -100,7 +100,7 @@ class CryptoService(AnsweringParty["_Session"]):
     def __init__(
         self,
         name: str,
-        plan: Plan,
+        plan: EncryptionPlan,
         key: PrivateKey,
         owners: Mapping[str, Verifier],
         *,
@@ -309,7 +309,7 @@ class _Session:
         self.last: tuple[bytes, bytes] = (b"", b"")
 
 
-def _check_book(book: LedgerFile, plan: Plan) -> None:
+def _check_book(book: LedgerFile, plan: EncryptionPlan) -> None:
     """The ledger is kept for this plan, with its allowance."""
     kept = book.read()
     allowance = kept["allowance"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.encrypted.paillier import split_numbers
-from understudy.encrypted.plans import TAIL, Item, Plan
+from understudy.encrypted.plans import TAIL, EncryptionPlan, Item
 from understudy.encrypted.questions import Asked, PairScores, PricedItems, price_question
 from understudy.encrypted.uploads import Upload
 from understudy.errors import InputError, UnderstudyError
@@ -50,7 +50,7 @@ class Store:
     """
 
     def __init__(
-        self, plan: Plan, uploads: Iterable[Upload], owners: Mapping[str, Verifier]
+        self, plan: EncryptionPlan, uploads: Iterable[Upload], owners: Mapping[str, Verifier]
     ) -> None:
         self.plan = plan
         self.uploads: dict[str, Upload] = {}

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from understudy.data.encoding import Coded
 from understudy.data.files import read_json, write_json
 from understudy.encrypted.masks import SEALED_BYTES, add_masks, derive_masks, seal_seed
-from understudy.encrypted.plans import SCORE_STEPS, Plan
+from understudy.encrypted.plans import SCORE_STEPS, EncryptionPlan
 from understudy.errors import InputError
 from understudy.federation.masking import SEED_BYTES, Signer, Verifier
 from understudy.federation.messages import digest
@@ -51,7 +51,7 @@ class Upload:
     seed_signature: bytes
     """Over the plan, the owner and the seed, for the service."""
 
-    def check(self, plan: Plan, owners: Mapping[str, Verifier]) -> None:
+    def check(self, plan: EncryptionPlan, owners: Mapping[str, Verifier]) -> None:
         """Refuse an upload for another plan, of another key, or that its owner did not sign."""
         if self.owner not in plan.owners or self.owner not in owners:
             raise InputError(f"{self.owner!r} is no owner of this plan; leave its file out.")
@@ -76,7 +76,7 @@ class Upload:
                 "else made it; ask for it again."
             )
 
-    def save(self, path: str | Path, plan: Plan) -> None:
+    def save(self, path: str | Path, plan: EncryptionPlan) -> None:
         """Write the upload to a JSON file."""
         write_json(
             path,
@@ -95,12 +95,12 @@ class Upload:
         )
 
     @classmethod
-    def load(cls, path: str | Path, plan: Plan) -> Upload:
+    def load(cls, path: str | Path, plan: EncryptionPlan) -> Upload:
         """Read what :meth:`save` wrote; :meth:`check` says whether it is any good."""
         return cls.from_dict(read_json(path, "upload"), plan, str(path))
 
     @classmethod
-    def from_dict(cls, document: Any, plan: Plan, source: str = "The file") -> Upload:
+    def from_dict(cls, document: Any, plan: EncryptionPlan, source: str = "The file") -> Upload:
         """Read a parsed file."""
         if not isinstance(document, dict) or document.get("understudy_upload") != VERSION:
             raise InputError(f"{source} is no upload of this version of understudy.")
@@ -130,14 +130,14 @@ class Upload:
         return upload
 
 
-def max_upload_bytes(plan: Plan) -> int:
+def max_upload_bytes(plan: EncryptionPlan) -> int:
     """What the file of an upload has at most: ciphertexts in base64, and a little around them."""
     letters = sum(4 * (item.ciphertexts * plan.key.width + 2) // 3 + 8 for item in plan.items)
     return letters + 4096
 
 
 def upload_statement(
-    plan: Plan, owner: str, seed: bytes, items: tuple[tuple[int, ...], ...]
+    plan: EncryptionPlan, owner: str, seed: bytes, items: tuple[tuple[int, ...], ...]
 ) -> bytes:
     """What an owner signs of its upload."""
     parts = [plan.key.to_bytes(item) for item in items]
@@ -150,7 +150,11 @@ def seed_statement(plan: bytes, owner: str, seed: bytes) -> bytes:
 
 
 def make_upload(
-    plan: Plan, owner: str, coded: Coded, identity: Signer, progress: Progress = no_progress
+    plan: EncryptionPlan,
+    owner: str,
+    coded: Coded,
+    identity: Signer,
+    progress: Progress = no_progress,
 ) -> Upload:
     """Count, pack, mask and encrypt what the plan asks for.
 
@@ -197,7 +201,7 @@ def make_upload(
     )
 
 
-def count_items(plan: Plan, coded: Coded) -> list[NDArray[np.int64]]:
+def count_items(plan: EncryptionPlan, coded: Coded) -> list[NDArray[np.int64]]:
     """The exact numbers of each item, which never leave the owner but under masks."""
     rows = PrivateRows(coded, collapse=False)
     found = [table.ravel() for table in rows.counter.count(list(plan.tables))]

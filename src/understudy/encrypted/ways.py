@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from understudy.encrypted.curator import EncryptedCurator
-from understudy.encrypted.plans import Plan, list_tables
+from understudy.encrypted.plans import EncryptionPlan, list_tables
 from understudy.encrypted.session import EncryptedSession, Store
 from understudy.errors import InputError
 from understudy.federation import Link
@@ -120,7 +120,7 @@ def learn_in_session(
     return replace(model, method={**model.method, "federation": agreed})
 
 
-def tells_all_pairs(plan: Plan) -> bool:
+def tells_all_pairs(plan: EncryptionPlan) -> bool:
     """Whether the plan has the tables of all single columns and pairs, and no others.
 
     Then all of them are asked for at once: one estimate of all tables tells more than a few tables
@@ -130,7 +130,7 @@ def tells_all_pairs(plan: Plan) -> bool:
     return {frozenset(axes) for axes in plan.tables} == wanted
 
 
-def check_method(synthesizer: Synthesizer, plan: Plan) -> None:
+def check_method(synthesizer: Synthesizer, plan: EncryptionPlan) -> None:
     """Refuse a method that does not run on encrypted tables."""
     if "encrypted" not in find_method(synthesizer.name).curators:
         served = ", ".join(method.name for method in methods_for("encrypted"))
@@ -151,7 +151,7 @@ def check_method(synthesizer: Synthesizer, plan: Plan) -> None:
     synthesizer.check(plan.schema)
 
 
-def fit_to_plan(synthesizer: Synthesizer, plan: Plan) -> Synthesizer:
+def fit_to_plan(synthesizer: Synthesizer, plan: EncryptionPlan) -> Synthesizer:
     """The method, with parameters that keep it to the tables of the plan."""
     order = max((len(axes) for axes in plan.tables), default=1)
     planned = {frozenset(axes) for axes in plan.tables}

@@ -37,7 +37,7 @@ class EngineColumns:
     def count(self, tallies: Mapping[str, Tally]) -> None:
         """Count the words of some columns: those of up to sixty in one pass."""
         columns = [
-            _Column(place, self._table.raw(name), tally)
+            _EngineColumn(place, self._table.raw(name), tally)
             for place, (name, tally) in enumerate(tallies.items())
         ]
         query = self._rows(columns)
@@ -65,7 +65,7 @@ class EngineColumns:
         elif rows == 0:  # whether any of a person's rows counts is private
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
 
-    def _rows(self, columns: Sequence[_Column]) -> str:
+    def _rows(self, columns: Sequence[_EngineColumn]) -> str:
         """The rows that count, as the texts of their cells."""
         dialect = self._engine.dialect
         inner = [f"{column.sql(dialect)} AS {column.name}" for column in columns]
@@ -85,7 +85,7 @@ class EngineColumns:
         return LeftOut(known - kept, every - known, person, self._most)
 
 
-class _Column:
+class _EngineColumn:
     """One column, whose distinct texts are turned into words."""
 
     def __init__(self, place: int, raw: Raw, tally: Tally) -> None:

@@ -70,7 +70,7 @@ class Link(Protocol):
         """
 
 
-class Answers(Protocol):
+class MessageAnswerer(Protocol):
     """Whoever answers messages: a :class:`understudy.federation.holder.Holder`."""
 
     @property
@@ -88,7 +88,7 @@ class MemoryLink:
     carry them.
     """
 
-    def __init__(self, holder: Answers, heard: Any = None) -> None:
+    def __init__(self, holder: MessageAnswerer, heard: Any = None) -> None:
         self.holder = holder
         self._heard = heard
 

@@ -38,7 +38,7 @@ class User:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity:
+class ProvidedIdentity:
     """Who somebody is, in the words of an identity provider."""
 
     provider: str
@@ -89,7 +89,7 @@ def add_user(
     display: str = "",
     password_hash: str | None = None,
     administrator: bool = False,
-    identity: Identity | None = None,
+    identity: ProvidedIdentity | None = None,
 ) -> User:
     """A new account; who adds it has been checked.
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from understudy.engines.urls import is_url
 from understudy.errors import InputError
-from understudy.hub.foreign.confinement import Limits
+from understudy.hub.foreign.confinement import ResourceLimits
 from understudy.hub.operation_runs import OperationRun, Protected
 from understudy.hub.operations import OPERATIONS, Synthesise, is_digest
 from understudy.privacy.ledger import Accepted
@@ -76,7 +76,7 @@ class AgentPolicy:
     max_epsilon: float
     max_delta: float = 0.0
     algorithms: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: ResourceLimits = field(default_factory=ResourceLimits)
 
     def object_to(self, operation: OperationRun, user: Any) -> str:
         """Why a job is refused; empty where it is not."""
@@ -241,8 +241,8 @@ def _read_token(hub: Mapping[str, Any], folder: Path, path: Path) -> str:
 def _read_policy(section: dict[str, Any], path: Path) -> AgentPolicy:
     if "max_epsilon" not in section:
         raise InputError(f"[policy] in {path} must say max_epsilon, the most that a job may cost.")
-    seconds = section.pop("algorithm_seconds", Limits().seconds)
-    memory = section.pop("algorithm_memory_mb", Limits().memory >> 20)
+    seconds = section.pop("algorithm_seconds", ResourceLimits().seconds)
+    memory = section.pop("algorithm_memory_mb", ResourceLimits().memory >> 20)
     lists = {
         name: tuple(str(entry) for entry in section.pop(name))
         for name in ("operations", "users", "methods", "algorithms")
@@ -256,7 +256,7 @@ def _read_policy(section: dict[str, Any], path: Path) -> AgentPolicy:
     for digest in lists.get("algorithms", ()):
         if not is_digest(digest):
             raise InputError(f"[policy] in {path}: algorithms are named by their SHA-256.")
-    limits = Limits(seconds=float(seconds), memory=int(memory) << 20)
+    limits = ResourceLimits(seconds=float(seconds), memory=int(memory) << 20)
     numbers = {name: float(value) for name, value in section.items()}
     return AgentPolicy(**cast(Any, lists), **cast(Any, numbers), limits=limits)
 

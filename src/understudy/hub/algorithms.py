@@ -14,7 +14,7 @@ from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.foreign.packages import check_signature, digest_of, read_package
 from understudy.hub.names import new_id
-from understudy.hub.pages import Page, PageOf, read_page
+from understudy.hub.pages import ListPage, PageOf, read_page
 from understudy.hub.tables import algorithms
 
 MAX_OFFERED = 100
@@ -99,7 +99,7 @@ def withdraw(c: Transaction, provider: str, algorithm: str) -> Algorithm:
     return read(c, row["digest"])
 
 
-def list_offered(c: Transaction, page: PageOf | None = None) -> Page[Algorithm]:
+def list_offered(c: Transaction, page: PageOf | None = None) -> ListPage[Algorithm]:
     """What is offered, by name and version."""
     query = sa.select(*_COLUMNS).where(algorithms.c.state == "offered")
     query = query.order_by(algorithms.c.name, algorithms.c.version)

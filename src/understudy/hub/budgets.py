@@ -16,7 +16,7 @@ from understudy.errors import BudgetError, InputError
 from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound
-from understudy.hub.pages import Page, PageOf, read_page
+from understudy.hub.pages import ListPage, PageOf, read_page
 from understudy.hub.tables import datasets, debits, user_budgets
 
 
@@ -49,7 +49,7 @@ class UserBudget:
     left: Price
 
 
-def of_users(c: Transaction, dataset: str, page: PageOf | None = None) -> Page[UserBudget]:
+def of_users(c: Transaction, dataset: str, page: PageOf | None = None) -> ListPage[UserBudget]:
     """All who have spent something or have a budget of their own. The caller checks."""
     row = _read_dataset(c, dataset)
     query = sa.select(user_budgets).where(user_budgets.c.dataset == dataset)

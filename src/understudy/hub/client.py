@@ -243,7 +243,7 @@ class Client:
         return list(found["links"])
 
     def survey_plan(self, survey: str) -> dict[str, Any]:
-        """Who is asked what; ``understudy.local.plans.Plan.from_dict`` reads it."""
+        """Who is asked what; ``understudy.local.plans.CollectionPlan.from_dict`` reads it."""
         return self._get(f"/surveys/{_part(survey)}/plan")
 
     def send_reports(self, survey: str, lines: str | bytes) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from understudy.hub.policy import Operation
 from understudy.hub.records import (
     Dataset,
     Job,
-    Release,
+    ReleaseRecord,
     Request,
     read_dataset,
     read_priced_row,
@@ -101,7 +101,7 @@ _TERMS = {"shp": "https://w3id.org/shp#"}
 
 
 def _describe_crate(
-    c: Transaction, dataset: Dataset, released: list[Release], files: Iterable[str]
+    c: Transaction, dataset: Dataset, released: list[ReleaseRecord], files: Iterable[str]
 ) -> list[Entity]:
     asked = [
         read_priced_row(Request, row)
@@ -209,7 +209,7 @@ def _describe_people(c: Transaction, ids: set[str]) -> list[Entity]:
 
 
 def _describe_request(
-    request: Request, job: Job | None, by_job: dict[str | None, Release]
+    request: Request, job: Job | None, by_job: dict[str | None, ReleaseRecord]
 ) -> list[Entity]:
     """The run that was asked for, and the decision about it."""
     epsilon, delta = request.price.numbers_up()
@@ -262,7 +262,7 @@ def _describe_decision(request: Request) -> Entity:
     return decision
 
 
-def _describe_outputs(release: Release) -> list[Entity]:
+def _describe_outputs(release: ReleaseRecord) -> list[Entity]:
     epsilon, delta = release.price.numbers_up()
     return [
         {

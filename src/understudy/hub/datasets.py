@@ -19,7 +19,7 @@ from understudy.hub.amounts import FREE_OF_CHARGE, Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound, Refused
 from understudy.hub.names import CLOSE, MANAGE, MODES, SEE, new_id
-from understudy.hub.pages import Page, PageOf, read_page
+from understudy.hub.pages import ListPage, PageOf, read_page
 from understudy.hub.policy import Operation, Role, Subject
 from understudy.hub.protection import read_protected
 from understudy.hub.records import Dataset, read_dataset, read_dataset_row
@@ -209,7 +209,7 @@ def list_owned(c: Transaction, owner: str) -> list[Dataset]:
 
 def catalogue(
     c: Transaction, viewer: str, page: PageOf | None = None, search: str = ""
-) -> Page[CatalogueEntry]:
+) -> ListPage[CatalogueEntry]:
     """The data sets that a viewer may see, by name, in three statements however many there are."""
     subject = read_subject(c, viewer)
     if not subject.active:

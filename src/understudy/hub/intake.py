@@ -39,7 +39,7 @@ from understudy.hub.operation_runs import (
 )
 from understudy.hub.operations import Ask, Learn, Synthesise, read_operation
 from understudy.hub.protection import read_protected
-from understudy.hub.records import Dataset, Release, read_dataset, read_job
+from understudy.hub.records import Dataset, ReleaseRecord, read_dataset, read_job
 from understudy.hub.releases import ReleaseSpec, store_file
 from understudy.hub.vault import Vault
 from understudy.models.model import Model
@@ -76,7 +76,7 @@ class Taken:
     answers: Mapping[str, Any] | None = None
 
 
-def take_in(db: Database, vault: Vault, job: str, worker: str, path: Path) -> Release:
+def take_in(db: Database, vault: Vault, job: str, worker: str, path: Path) -> ReleaseRecord:
     """Check what a worker hands in, make the release of it, and finish the job.
 
     What is refused ends the job as failed, with the reason; its price stays.

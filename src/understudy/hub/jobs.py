@@ -18,9 +18,9 @@ from understudy.hub.access import check
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound
 from understudy.hub.names import ENDED, MANAGE, new_id
-from understudy.hub.pages import Page, PageOf, read_page
+from understudy.hub.pages import ListPage, PageOf, read_page
 from understudy.hub.policy import Operation
-from understudy.hub.records import Job, Release, Request, read_job, read_priced_row
+from understudy.hub.records import Job, ReleaseRecord, Request, read_job, read_priced_row
 from understudy.hub.releases import ReleaseSpec
 from understudy.hub.tables import datasets, jobs
 
@@ -114,7 +114,7 @@ def report(
     return read_job(c, job)
 
 
-def finish(c: Transaction, job: str, worker: str, release: ReleaseSpec) -> Release:
+def finish(c: Transaction, job: str, worker: str, release: ReleaseSpec) -> ReleaseRecord:
     """Take a job's release in; the same one sent twice is one release.
 
     A job that was interrupted because its worker was silent for too long is done after all when
@@ -194,7 +194,9 @@ def expire(c: Transaction, now: dt.datetime | None = None) -> list[Job]:
     return [read_job(c, row["id"]) for row in silent]
 
 
-def of_dataset(c: Transaction, actor: str, dataset: str, page: PageOf | None = None) -> Page[Job]:
+def of_dataset(
+    c: Transaction, actor: str, dataset: str, page: PageOf | None = None
+) -> ListPage[Job]:
     """What was computed on a data set, for its owner; newest first."""
     check(c, actor, Operation(name=MANAGE), dataset)
     query = sa.select(jobs).where(jobs.c.dataset == dataset).order_by(jobs.c.place.desc())

@@ -21,7 +21,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 import httpx
 
 from understudy.errors import InputError
-from understudy.hub.accounts import Identity
+from understudy.hub.accounts import ProvidedIdentity
 from understudy.hub.errors import Refused, Unavailable
 
 LEEWAY = 60
@@ -61,7 +61,7 @@ class IdentityProvider(Protocol):
     def address(self, flow: Flow, back: str) -> str:
         """Where to send the browser; it comes back to ``back``."""
 
-    def identify(self, flow: Flow, code: str, back: str) -> Identity:
+    def identify(self, flow: Flow, code: str, back: str) -> ProvidedIdentity:
         """Who came back with this code."""
 
 
@@ -102,7 +102,7 @@ class OpenIDProvider:
         }
         return f"{self._settings()['authorization_endpoint']}?{urlencode(query)}"
 
-    def identify(self, flow: Flow, code: str, back: str) -> Identity:
+    def identify(self, flow: Flow, code: str, back: str) -> ProvidedIdentity:
         """Who came back with this code."""
         answer = self._ask(
             "POST",
@@ -120,7 +120,7 @@ class OpenIDProvider:
         self._check(claims, flow)
         claims = {**self._ask_for_names(claims, answer.get("access_token")), **claims}
         name = str(claims.get("email") or claims.get("preferred_username") or claims["sub"])
-        return Identity(
+        return ProvidedIdentity(
             provider=self.issuer,
             subject=str(claims["sub"]),
             name=_plain_name(name),

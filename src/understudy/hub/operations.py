@@ -18,7 +18,7 @@ from typing import Any, ClassVar, cast
 
 from understudy.asking.api import ask_with
 from understudy.asking.run import MAX_QUESTIONS, check_questions, expect_answers
-from understudy.asking.run import Terms as AskTerms
+from understudy.asking.run import AnswerTerms as AskTerms
 from understudy.data.files import write_json, write_text
 from understudy.data.frames import Frame
 from understudy.data.schema import Schema

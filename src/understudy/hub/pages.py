@@ -30,7 +30,7 @@ class PageOf:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page(Generic[Item]):
+class ListPage(Generic[Item]):
     """A page of a list, and how long the list is."""
 
     items: tuple[Item, ...]
@@ -50,7 +50,7 @@ def read_page(
     page: PageOf,
     read: Callable[[sa.RowMapping], Item],
     values: Mapping[str, Any] | None = None,
-) -> Page[Item]:
+) -> ListPage[Item]:
     """The rows of one page, and the count of all, in two statements.
 
     ``values`` are those of the query's parameters, if it has any.
@@ -62,7 +62,7 @@ def read_page(
     limits = {"page_size": page.size, "page_start": (page.number - 1) * page.size}
     rows = c.execute(paged, {**values, **limits}).mappings().all()
     items = tuple(read(row) for row in rows)
-    return Page(items=items, number=page.number, size=page.size, total=int(total or 0))
+    return ListPage(items=items, number=page.number, size=page.size, total=int(total or 0))
 
 
 @lru_cache(maxsize=16)

@@ -17,7 +17,7 @@ from understudy.data.codebooks.two_columns import read_values
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.local.planning import plan_survey
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 
 MAX_ITEMS = 60
 """Of one survey: more answers than this nobody gives."""
@@ -35,7 +35,7 @@ class Questionnaire:
 
     def plan(
         self, epsilons: Sequence[float], persons: int, title: str, token_key: str = ""
-    ) -> Plan:
+    ) -> CollectionPlan:
         """Who is asked what, such that the expected error is smallest.
 
         Parameters

@@ -124,7 +124,7 @@ class ReleaseFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class ReleaseRecord:
     """What left the owner: files, ledger, metadata of use, and the head of the trail."""
 
     id: str
@@ -176,7 +176,7 @@ def read_job_of(c: Transaction, request: str) -> Job | None:
     return None if row is None else read_priced_row(Job, row)
 
 
-def read_release(c: Transaction, release: str) -> Release:
+def read_release(c: Transaction, release: str) -> ReleaseRecord:
     """A release with its files, whoever asks."""
     row = c.first(sa.select(releases).where(releases.c.id == release))
     if row is None:
@@ -184,7 +184,7 @@ def read_release(c: Transaction, release: str) -> Release:
     return read_release_rows(c, [row])[0]
 
 
-def read_release_rows(c: Transaction, rows: list[sa.RowMapping]) -> list[Release]:
+def read_release_rows(c: Transaction, rows: list[sa.RowMapping]) -> list[ReleaseRecord]:
     """Releases with their files, in one more statement."""
     ids = [row["id"] for row in rows]
     files: dict[str, list[ReleaseFile]] = {name: [] for name in ids}
@@ -193,8 +193,8 @@ def read_release_rows(c: Transaction, rows: list[sa.RowMapping]) -> list[Release
         values = {name: row[name] for name in ReleaseFile.__dataclass_fields__}
         files[row["release"]].append(ReleaseFile(**values))
     return [
-        Release(
-            **{name: row[name] for name in Release.__dataclass_fields__ if name in row},
+        ReleaseRecord(
+            **{name: row[name] for name in ReleaseRecord.__dataclass_fields__ if name in row},
             price=Price(row["epsilon"], row["delta"]),
             files=tuple(files[row["id"]]),
         )

@@ -17,12 +17,12 @@ from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.names import FREE, MANAGE, new_id
-from understudy.hub.pages import Page, PageOf
+from understudy.hub.pages import ListPage, PageOf
 from understudy.hub.policy import Decision, Operation, judge
 from understudy.hub.records import (
     Job,
-    Release,
     ReleaseFile,
+    ReleaseRecord,
     read_dataset,
     read_release,
     read_release_rows,
@@ -73,7 +73,7 @@ class ReleaseSpec:
         return hashlib.sha256(trail.write_details(document).encode()).hexdigest()
 
 
-def add(c: Transaction, worker: str, job: Job, spec: ReleaseSpec) -> Release:
+def add(c: Transaction, worker: str, job: Job, spec: ReleaseSpec) -> ReleaseRecord:
     """Enter the release of a running job; :func:`understudy.hub.jobs.finish` calls it."""
     dataset, price = job.dataset, spec.price or job.price
     _check_files(c, dataset, spec.files)
@@ -111,7 +111,7 @@ def add(c: Transaction, worker: str, job: Job, spec: ReleaseSpec) -> Release:
     return read_release(c, release)
 
 
-def read_again(c: Transaction, job: Job, spec: ReleaseSpec) -> Release:
+def read_again(c: Transaction, job: Job, spec: ReleaseSpec) -> ReleaseRecord:
     """The release of a job that is done, if the same is sent once more."""
     row = c.first(sa.select(releases).where(releases.c.job == job.id))
     if row is None or row["digest"] != spec.digest():
@@ -119,7 +119,7 @@ def read_again(c: Transaction, job: Job, spec: ReleaseSpec) -> Release:
     return read_release(c, row["id"])
 
 
-def show(c: Transaction, viewer: str, release: str) -> Release:
+def show(c: Transaction, viewer: str, release: str) -> ReleaseRecord:
     """A release for its owner and those who may download or query it; for strangers there is none.
 
     Who could use it if the data set were open is told that it is closed; and that it was withdrawn,
@@ -136,7 +136,7 @@ def show(c: Transaction, viewer: str, release: str) -> Release:
     return found
 
 
-def use(c: Transaction, user: str, release: str, operation: str, what: str = "") -> Release:
+def use(c: Transaction, user: str, release: str, operation: str, what: str = "") -> ReleaseRecord:
     """Check that a user may download or query a release, and write it into the trail."""
     if operation not in FREE:
         raise InputError(f"A release can be used to {' or '.join(FREE)}, not to {operation!r}.")
@@ -150,7 +150,7 @@ def use(c: Transaction, user: str, release: str, operation: str, what: str = "")
     return found
 
 
-def _decide(c: Transaction, user: str, release: Release, operation: str) -> Decision:
+def _decide(c: Transaction, user: str, release: ReleaseRecord, operation: str) -> Decision:
     """The policy's answer; strangers to a release do not learn that it exists."""
     subject = read_subject(c, user)
     thing = read_object(c, release.dataset, release.user)
@@ -159,7 +159,7 @@ def _decide(c: Transaction, user: str, release: Release, operation: str) -> Deci
     return judge(subject, Operation(name=operation), thing)
 
 
-def withdraw(c: Transaction, actor: str, release: str) -> Release:
+def withdraw(c: Transaction, actor: str, release: str) -> ReleaseRecord:
     """Hand a release out no more; its price stays, for it was out."""
     found = read_release(c, release)
     check(c, actor, Operation(name=MANAGE), found.dataset)
@@ -171,7 +171,9 @@ def withdraw(c: Transaction, actor: str, release: str) -> Release:
     return read_release(c, release)
 
 
-def list_of(c: Transaction, viewer: str, dataset: str, page: PageOf | None = None) -> Page[Release]:
+def list_of(
+    c: Transaction, viewer: str, dataset: str, page: PageOf | None = None
+) -> ListPage[ReleaseRecord]:
     """The releases of a data set that a viewer may use, newest first; of a closed one, none but for
     its owner.
     """
@@ -189,10 +191,10 @@ def list_of(c: Transaction, viewer: str, dataset: str, page: PageOf | None = Non
     query = query.order_by(releases.c.created_at.desc(), releases.c.id)
     rows = c.rows(query.limit(page.size).offset((page.number - 1) * page.size))
     items = tuple(read_release_rows(c, list(rows)))
-    return Page(items=items, number=page.number, size=page.size, total=int(total))
+    return ListPage(items=items, number=page.number, size=page.size, total=int(total))
 
 
-def describe(release: Release) -> dict[str, Any]:
+def describe(release: ReleaseRecord) -> dict[str, Any]:
     """The ``use.json`` of a release as it leaves the hub: purpose, conditions, contact, price, and
     the head of the trail, by which an owner later checks that nothing before it was changed.
     """

@@ -20,7 +20,7 @@ from understudy.hub.encrypted.collecting import check_request
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.names import ACCESS, MANAGE, PRICED, SEE, SHARED, new_id
 from understudy.hub.operations import check_spec
-from understudy.hub.pages import Page, PageOf, read_page
+from understudy.hub.pages import ListPage, PageOf, read_page
 from understudy.hub.policy import Operation, judge
 from understudy.hub.protection import read_protected
 from understudy.hub.records import (
@@ -200,7 +200,7 @@ def show(c: Transaction, viewer: str, request: str) -> Request:
 
 def of_user(
     c: Transaction, user: str, page: PageOf | None = None, *, dataset: str | None = None
-) -> Page[Request]:
+) -> ListPage[Request]:
     """A user's requests, newest first; for one data set, or all."""
     query = sa.select(requests).where(requests.c.user == user)
     if dataset is not None:
@@ -210,7 +210,7 @@ def of_user(
 
 def for_owner(
     c: Transaction, owner: str, state: str | None = None, page: PageOf | None = None
-) -> Page[Request]:
+) -> ListPage[Request]:
     """The requests for an owner's data sets, newest first; of one state, or all."""
     query = sa.select(requests).where(_is_for(owner))
     if state is not None:
@@ -220,7 +220,7 @@ def for_owner(
 
 def for_dataset(
     c: Transaction, actor: str, dataset: str, page: PageOf | None = None
-) -> Page[Request]:
+) -> ListPage[Request]:
     """All requests for one data set, newest first; for its owner."""
     check(c, actor, Operation(name=MANAGE), dataset)
     return _list(c, sa.select(requests).where(requests.c.dataset == dataset), page)
@@ -325,6 +325,6 @@ def _is_for(owner: str) -> sa.ColumnElement[bool]:
     return requests.c.dataset.in_(sa.select(datasets.c.id).where(datasets.c.owner == owner))
 
 
-def _list(c: Transaction, query: sa.Select[Any], page: PageOf | None) -> Page[Request]:
+def _list(c: Transaction, query: sa.Select[Any], page: PageOf | None) -> ListPage[Request]:
     newest = query.order_by(requests.c.created_at.desc(), requests.c.id)
     return read_page(c, newest, page or PageOf(), lambda row: read_priced_row(Request, row))

@@ -18,7 +18,14 @@ import ipaddress
 import sqlalchemy as sa
 
 from understudy.hub import tables
-from understudy.hub.accounts import Identity, User, add_user, find_user, read_user, set_password
+from understudy.hub.accounts import (
+    ProvidedIdentity,
+    User,
+    add_user,
+    find_user,
+    read_user,
+    set_password,
+)
 from understudy.hub.database import Database, Transaction
 from understudy.hub.errors import Refused
 from understudy.hub.passwords import Passwords
@@ -71,7 +78,7 @@ def sign_in(
     return user
 
 
-def sign_in_by(c: Transaction, identity: Identity) -> User:
+def sign_in_by(c: Transaction, identity: ProvidedIdentity) -> User:
     """The account of somebody whom an identity provider vouches for; a new one the first time."""
     query = sa.select(tables.users).where(tables.users.c.oidc_subject == identity.key)
     row = c.execute(query).first()

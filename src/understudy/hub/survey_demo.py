@@ -12,7 +12,7 @@ from understudy.hub.questionnaires import read_questionnaire
 from understudy.hub.survey_intake import write_batch
 from understudy.hub.surveys import Survey, SurveySpec
 from understudy.local.answering import answer_for_all
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.reports import Report
 
 ITEMS = """
@@ -56,7 +56,7 @@ def add_demo_survey(hub: Hub, maker: str, persons: int = 2_000) -> Survey:
     return survey
 
 
-def make_answers(plan: Plan, persons: int) -> dict[str, np.ndarray]:
+def make_answers(plan: CollectionPlan, persons: int) -> dict[str, np.ndarray]:
     """Codes of made-up persons, in whom stress goes with sleeping badly and with smoking."""
     rng = np.random.default_rng(19)
     stress = rng.choice(3, persons, p=[0.3, 0.45, 0.25])
@@ -70,7 +70,7 @@ def make_answers(plan: Plan, persons: int) -> dict[str, np.ndarray]:
     return {column.name: codes[column.name] for column in plan.schema.modelled}
 
 
-def make_reports(plan: Plan, codes: dict[str, np.ndarray]) -> Iterator[Report]:
+def make_reports(plan: CollectionPlan, codes: dict[str, np.ndarray]) -> Iterator[Report]:
     """The reports of made-up persons, most of them at the usual level."""
     persons = len(next(iter(codes.values())))
     chances = np.array([1.0, *[0.5] * (len(plan.epsilons) - 1)])

@@ -21,7 +21,7 @@ from understudy.local.collected import Collected, even_variance
 from understudy.local.collecting import Collector
 from understudy.local.curator import LocalCurator
 from understudy.local.planning import expect_errors
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.release import local_epsilon, open_local_ledger
 from understudy.privacy.budget import Budget
 
@@ -76,7 +76,7 @@ class ItemEstimate:
     shares: tuple[AnswerShare, ...]
 
 
-def foresee(plan: Plan, persons: int, cells: Cells) -> SurveyOutlook:
+def foresee(plan: CollectionPlan, persons: int, cells: Cells) -> SurveyOutlook:
     """The error to expect with as many persons as planned, and with the reports so far.
 
     Parameters
@@ -112,7 +112,7 @@ def foresee(plan: Plan, persons: int, cells: Cells) -> SurveyOutlook:
     )
 
 
-def _weigh(plan: Plan, cells: Cells) -> dict[int, float]:
+def _weigh(plan: CollectionPlan, cells: Cells) -> dict[int, float]:
     """To how many reports at the usual level those to each question are worth, by variance."""
     known: dict[Any, float] = {}
 

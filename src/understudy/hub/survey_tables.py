@@ -21,7 +21,7 @@ from understudy.hub.datasets import DatasetSpec
 from understudy.hub.errors import Conflict
 from understudy.hub.names import ENDED
 from understudy.hub.opening import Hub
-from understudy.hub.records import Job, Release, ReleaseFile, read_priced_row
+from understudy.hub.records import Job, ReleaseFile, ReleaseRecord, read_priced_row
 from understudy.hub.releases import ReleaseSpec
 from understudy.hub.survey_results import collect
 from understudy.hub.surveys import Survey
@@ -79,7 +79,7 @@ def read_table_job(c: Transaction, survey: Survey) -> Job | None:
     return read_priced_row(Job, row)
 
 
-def read_table(c: Transaction, survey: Survey) -> Release | None:
+def read_table(c: Transaction, survey: Survey) -> ReleaseRecord | None:
     """The release of a survey's table, if there is one."""
     if survey.dataset is None:
         return None

@@ -23,11 +23,11 @@ from understudy.hub import survey_batches, trail
 from understudy.hub.access import read_subject
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound, Refused
-from understudy.hub.pages import Page, PageOf, read_page
+from understudy.hub.pages import ListPage, PageOf, read_page
 from understudy.hub.questionnaires import Questionnaire
 from understudy.hub.tables import survey_invitations, survey_reports, surveys
 from understudy.local.blind_tokens import TokenIssuer
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 
 MAX_INVITATIONS = 100_000
 """Of one survey, in one go."""
@@ -104,9 +104,9 @@ class Survey:
         """Which wave is asked, the first being 1."""
         return 1 + len(self.plan_document["earlier"])
 
-    def plan(self) -> Plan:
+    def plan(self) -> CollectionPlan:
         """Who is asked what."""
-        return Plan.from_dict(self.plan_document)
+        return CollectionPlan.from_dict(self.plan_document)
 
 
 # --------------------------------------------------------------------------- making
@@ -221,7 +221,7 @@ def show_public(c: Transaction, survey: str) -> Survey:
     return found
 
 
-def list_of(c: Transaction, viewer: str, page: PageOf | None = None) -> Page[Survey]:
+def list_of(c: Transaction, viewer: str, page: PageOf | None = None) -> ListPage[Survey]:
     """The surveys of a maker, newest first; an administrator sees all."""
     query = sa.select(surveys).order_by(surveys.c.created_at.desc(), surveys.c.id)
     if not read_subject(c, viewer).is_admin:

@@ -33,7 +33,7 @@ from understudy.hub.encrypted.aggregator import AGGREGATOR, SERVICES, Aggregator
 from understudy.hub.encrypted.computing import compute_encrypted
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
 from understudy.hub.federated import FederationFailed, SharedJob, compute_federated
-from understudy.hub.foreign.confinement import Limits
+from understudy.hub.foreign.confinement import ResourceLimits
 from understudy.hub.foreign.keeper import AlgorithmFailed, ForeignMethod, method_of
 from understudy.hub.foreign.packages import check_signature, digest_of, read_package
 from understudy.hub.intake import find_protected, seed_of, take_in, use_of
@@ -83,7 +83,7 @@ class WorkerSettings:
     """
 
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
-    limits: Limits = field(default_factory=Limits)
+    limits: ResourceLimits = field(default_factory=ResourceLimits)
     aggregator: Aggregator = field(default_factory=Aggregator)
 
 

@@ -21,7 +21,7 @@ from understudy.data.encoding import encode
 from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.local.persons import codes_of_one
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.randomisers import Words
 from understudy.local.reports import NUMBER_BYTES, Batch, Report
 
@@ -29,7 +29,7 @@ NUMBER_WORDS = NUMBER_BYTES // 8
 
 
 def answer_plan(
-    plan: Plan,
+    plan: CollectionPlan,
     codes: Mapping[str, int],
     *,
     level: int = 0,
@@ -70,7 +70,7 @@ def answer_plan(
 
 
 def answer_for_all(
-    plan: Plan,
+    plan: CollectionPlan,
     table: Table | Mapping[str, NDArray[Any]],
     *,
     levels: int | NDArray[Any] = 0,
@@ -121,7 +121,7 @@ def answer_for_all(
 
 
 def _codes_of_all(
-    plan: Plan, table: Table | Mapping[str, NDArray[Any]]
+    plan: CollectionPlan, table: Table | Mapping[str, NDArray[Any]]
 ) -> Mapping[str, NDArray[Any]]:
     if isinstance(table, Table):
         return encode(table, plan.schema).codes

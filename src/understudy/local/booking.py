@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import InputError
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.reports import Report
 from understudy.privacy.ledger import Ledger, LedgerFile
 
@@ -27,7 +27,7 @@ MAX_UNNAMED_EPSILON = 5.0
 under her answers as under others."""
 
 
-def agree_to_level(plan: Plan, epsilon: float | None) -> int:
+def agree_to_level(plan: CollectionPlan, epsilon: float | None) -> int:
     """The number of the level of privacy that a person agrees to, or a refusal.
 
     Parameters
@@ -69,17 +69,17 @@ class AnswerBook:
         self.path = Path(path)
         self._allowance = allowance
 
-    def find(self, plan: Plan) -> Mapping[str, Any] | None:
+    def find(self, plan: CollectionPlan) -> Mapping[str, Any] | None:
         """What is booked for a survey, whichever of its waves was answered."""
         if not self.path.exists():
             return None
         return _find(LedgerFile(self.path).read(), plan)
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: CollectionPlan) -> None:
         """Refuse a survey that was answered."""
         _refuse_second(self.find(plan), self.path)
 
-    def book(self, plan: Plan, report: Report) -> None:
+    def book(self, plan: CollectionPlan, report: Report) -> None:
         """Book a report that has not left the device yet, or refuse it.
 
         Parameters
@@ -129,7 +129,7 @@ class AnswerBook:
         return LedgerFile.create(self.path, allowance, neighbours="replace")
 
 
-def _find(document: Mapping[str, Any], plan: Plan) -> Mapping[str, Any] | None:
+def _find(document: Mapping[str, Any], plan: CollectionPlan) -> Mapping[str, Any] | None:
     booked = (entry for entry in document["releases"] if entry.get("survey") == plan.survey)
     return next(booked, None)
 

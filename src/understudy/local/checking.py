@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy.local.blind_tokens import TokenIssuer
 from understudy.local.collecting import check_issuer, read_answers
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 from understudy.local.reports import LINE, NUMBER_BYTES, Rejection, Report, read_line
 
 MAX_LINE_BYTES = 1 << 16
@@ -27,7 +27,7 @@ class ReportCheck:
         Who gives out tokens, where the plan asks for them.
     """
 
-    def __init__(self, plan: Plan, issuer: TokenIssuer | None = None) -> None:
+    def __init__(self, plan: CollectionPlan, issuer: TokenIssuer | None = None) -> None:
         check_issuer(plan, issuer)
         self.plan = plan
         self._issuer = issuer

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from understudy.data.files import read_json, write_json
 from understudy.errors import InputError
-from understudy.local.plans import Plan, check_format
-from understudy.local.questions import Question
+from understudy.local.plans import CollectionPlan, check_format
+from understudy.local.questions import LocalQuestion
 from understudy.local.randomisers import CategoricalRandomiser
 
 FORMAT = "understudy local tables"
@@ -31,27 +31,29 @@ Combination = Literal["inverse_variance", "sum"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tally:
+class ReportTally:
     """The reports to one question at one level, added up."""
 
     reports: int
     support: NDArray[np.int64]
     """As the randomiser's ``tally`` gives it."""
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(reports=self.reports + other.reports, support=self.support + other.support)
+    def __add__(self, other: ReportTally) -> ReportTally:
+        return ReportTally(
+            reports=self.reports + other.reports, support=self.support + other.support
+        )
 
     @classmethod
-    def of(cls, randomiser: CategoricalRandomiser, reports: NDArray[Any]) -> Tally:
+    def of(cls, randomiser: CategoricalRandomiser, reports: NDArray[Any]) -> ReportTally:
         """Add up reports, all of which must be possible."""
         return cls(reports=len(reports), support=np.asarray(randomiser.tally(reports)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class EstimatedShares:
     """The share of persons with each answer to a question: unbiased, so some may be negative."""
 
-    question: Question
+    question: LocalQuestion
     reports: int
     shares: NDArray[np.float64]
     noise_variances: NDArray[np.float64]
@@ -73,8 +75,8 @@ class Collected:
     nothing of a single report is kept.
     """
 
-    plan: Plan
-    tallies: Mapping[tuple[int, int], Tally]
+    plan: CollectionPlan
+    tallies: Mapping[tuple[int, int], ReportTally]
     """By question and level; pairs without a report may be left out."""
     rejected: Mapping[str, int] = field(default_factory=dict)
     """How many reports were not counted, by reason."""
@@ -91,7 +93,7 @@ class Collected:
             counts[level] += tally.reports
         return tuple(counts)
 
-    def levels_of(self, question: int) -> Iterator[tuple[int, Tally]]:
+    def levels_of(self, question: int) -> Iterator[tuple[int, ReportTally]]:
         """The levels at which a question was answered, with the tallies."""
         for level in range(len(self.plan.epsilons)):
             tally = self.tallies.get((question, level))
@@ -114,7 +116,7 @@ class Collected:
         rejected.update(other.rejected)
         return Collected(plan=self.plan, tallies=tallies, rejected=dict(rejected))
 
-    def lift(self, plan: Plan) -> Collected:
+    def lift(self, plan: CollectionPlan) -> Collected:
         """What was collected, as a part of a later wave of the same survey."""
         if self.plan.id not in plan.ids_by_wave:
             raise InputError(
@@ -127,7 +129,7 @@ class Collected:
 
     def estimate(
         self, question: int, combination: Combination = "inverse_variance"
-    ) -> Estimate | None:
+    ) -> EstimatedShares | None:
         """The shares of the answers to a question; None where nobody was asked.
 
         Where persons chose different levels, each level is estimated by itself, with the
@@ -162,7 +164,7 @@ class Collected:
         for randomiser, count, weight in zip(randomisers, reports, weights, strict=True):
             noise += weight**2 * _variances(randomiser, count, likely)
             sampling += weight**2 * likely * (1 - likely) / count
-        return Estimate(
+        return EstimatedShares(
             question=asked,
             reports=sum(reports),
             shares=shares,
@@ -201,9 +203,9 @@ class Collected:
             What to call it in messages.
         """
         check_format(document, FORMAT, VERSION, source)
-        plan = Plan.from_dict(document.get("plan"), f"The plan in {source}")
+        plan = CollectionPlan.from_dict(document.get("plan"), f"The plan in {source}")
         entries, rejected = document.get("tables"), document.get("rejected", {})
-        tallies: dict[tuple[int, int], Tally] = {}
+        tallies: dict[tuple[int, int], ReportTally] = {}
         try:
             if not isinstance(entries, list) or not isinstance(rejected, Mapping):
                 raise ValueError("its tables must be a list, and what was rejected an object")
@@ -267,7 +269,7 @@ def _variances(
     return np.asarray(randomiser.variance(reports, shares * reports)) / reports**2
 
 
-def _read_table(entry: Any, plan: Plan) -> tuple[tuple[int, int], Tally]:
+def _read_table(entry: Any, plan: CollectionPlan) -> tuple[tuple[int, int], ReportTally]:
     question, level = entry["question"], entry["level"]
     if not _is_whole(question) or not 0 <= question < len(plan.questions):
         raise ValueError("it has a table of a question that the plan does not have")
@@ -287,7 +289,7 @@ def _read_table(entry: Any, plan: Plan) -> tuple[tuple[int, int], Tally]:
     tally = np.array(support, dtype=np.int64)
     if not randomiser.is_possible_tally(tally, reports):
         raise ValueError(f"no {reports:,} reports have the tally of question {question}")
-    return (question, level), Tally(reports=reports, support=tally)
+    return (question, level), ReportTally(reports=reports, support=tally)
 
 
 def _count(given: Any) -> int:

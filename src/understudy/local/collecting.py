@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from understudy.data.sql import literal, new_engine
 from understudy.errors import InputError
 from understudy.local.blind_tokens import TokenIssuer
-from understudy.local.collected import Collected, Tally
-from understudy.local.plans import Plan
+from understudy.local.collected import Collected, ReportTally
+from understudy.local.plans import CollectionPlan
 from understudy.local.report_files import report_files
 from understudy.local.reports import COLUMNS, LINE, NUMBER_BYTES, VERSION, Rejection, read_line
 from understudy.local.spool import Spool
@@ -73,7 +73,11 @@ class Collector:
     """
 
     def __init__(
-        self, plan: Plan, tokens: Tokens | TokenIssuer | None = None, *, checked: bool = False
+        self,
+        plan: CollectionPlan,
+        tokens: Tokens | TokenIssuer | None = None,
+        *,
+        checked: bool = False,
     ) -> None:
         if not checked:
             check_issuer(plan, tokens)
@@ -256,13 +260,13 @@ class Collector:
 
     def finish(self) -> Collected:
         """Leave out what came twice, and count the rest."""
-        tallies: dict[tuple[int, int], Tally] = {}
+        tallies: dict[tuple[int, int], ReportTally] = {}
         for part in self._spool.parts():
             records = self._without_repeats(part)
             for question, level, rows in _groups(records["question"], records["level"]):
                 randomiser = self.plan.questions[question].randomisers[level]
                 answers = records["answer"][rows][:, : randomiser.width]
-                tally = Tally.of(randomiser, answers)
+                tally = ReportTally.of(randomiser, answers)
                 if (question, level) in tallies:
                     tally = tallies[question, level] + tally
                 tallies[question, level] = tally
@@ -290,7 +294,7 @@ class Collector:
         return records[order[first & ~in_conflict]]
 
 
-def check_issuer(plan: Plan, tokens: Tokens | TokenIssuer | None) -> None:
+def check_issuer(plan: CollectionPlan, tokens: Tokens | TokenIssuer | None) -> None:
     """Refuse to count reports without the issuer whose tokens the plan asks for."""
     if isinstance(tokens, TokenIssuer) and tokens.public_key != plan.token_key:
         raise InputError("The issuer's key is not the one that stands in the plan.")
@@ -299,7 +303,7 @@ def check_issuer(plan: Plan, tokens: Tokens | TokenIssuer | None) -> None:
 
 
 def collect_reports(
-    plan: Plan, sources: Iterable[str | Path], tokens: Tokens | TokenIssuer | None = None
+    plan: CollectionPlan, sources: Iterable[str | Path], tokens: Tokens | TokenIssuer | None = None
 ) -> Collected:
     """Add up the reports of files and folders.
 

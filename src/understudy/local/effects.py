@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.local.collected import Collected, Estimate
+from understudy.local.collected import Collected, EstimatedShares
 from understudy.models.joint.effects import Effect, Part, average_effects, effects_of_table
 from understudy.models.joint.tables import JointEstimate
 
@@ -35,7 +35,7 @@ def pool_effects(collected: Collected) -> dict[Part, Effect]:
     )
 
 
-def _effects_of(estimate: Estimate, order: dict[str, int]) -> Iterator[tuple[Part, Effect]]:
+def _effects_of(estimate: EstimatedShares, order: dict[str, int]) -> Iterator[tuple[Part, Effect]]:
     if estimate.question.odd is not None:
         yield _parity(estimate, order)
         return
@@ -46,7 +46,7 @@ def _effects_of(estimate: Estimate, order: dict[str, int]) -> Iterator[tuple[Par
     yield from effects_of_table(estimate.question.columns, table, variance, order)
 
 
-def _parity(estimate: Estimate, order: dict[str, int]) -> tuple[Part, Effect]:
+def _parity(estimate: EstimatedShares, order: dict[str, int]) -> tuple[Part, Effect]:
     """The effect of a parity: its mean c, of a table with signs s over 2^k cells, is that of c s /
     2^k, whose one direction has a variance of that of c over 2^k.
     """

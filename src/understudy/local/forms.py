@@ -12,8 +12,8 @@ from typing import Any
 from understudy.data.cells import absent_code
 from understudy.data.nearest import cut_between_values
 from understudy.data.schema import Attribute, Category, Quantity
-from understudy.local.plans import Plan
-from understudy.local.questions import Question
+from understudy.local.plans import CollectionPlan
+from understudy.local.questions import LocalQuestion
 from understudy.local.reports import NUMBER_BYTES, VERSION
 
 
@@ -27,7 +27,7 @@ def read_resource(name: str) -> str:
     return files("understudy.local").joinpath(name).read_text(encoding="utf-8")
 
 
-def client_form(plan: Plan) -> dict[str, Any]:
+def client_form(plan: CollectionPlan) -> dict[str, Any]:
     """What the JavaScript client needs of a plan."""
     asked = {name for question in plan.questions for name in question.columns}
     return {
@@ -48,7 +48,7 @@ def client_form(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _question_form(question: Question) -> dict[str, Any]:
+def _question_form(question: LocalQuestion) -> dict[str, Any]:
     form = question.to_dict()
     form["sizes"] = list(question.sizes)
     return form

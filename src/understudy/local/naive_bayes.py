@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from understudy.data.schema import Category, Schema
 from understudy.errors import InputError
 from understudy.local.answering import answer_for_all
-from understudy.local.collected import Collected, Tally
+from understudy.local.collected import Collected, ReportTally
 from understudy.local.effects import pool_effects
-from understudy.local.plans import Plan
-from understudy.local.questions import Question
+from understudy.local.plans import CollectionPlan
+from understudy.local.questions import LocalQuestion
 from understudy.local.randomisers import (
     CategoricalRandomiser,
     DirectEncoding,
@@ -191,10 +191,10 @@ class LocalCategoricalNB(_LocalNaiveBayes):
         tallies = {}
         for batch in answer_for_all(plan, answers):
             randomiser = plan.questions[batch.question].randomisers[batch.level]
-            tallies[batch.question, batch.level] = Tally.of(randomiser, batch.answers)
+            tallies[batch.question, batch.level] = ReportTally.of(randomiser, batch.answers)
         return self.fit_collected(Collected(plan=plan, tallies=tallies))
 
-    def plan(self, columns: int) -> Plan:
+    def plan(self, columns: int) -> CollectionPlan:
         """Who is asked what: the class, or the class and one feature, equally often."""
         self.classes_ = self._check_classes()
         sizes = self._sizes(columns)
@@ -210,7 +210,7 @@ class LocalCategoricalNB(_LocalNaiveBayes):
             self._ask((CLASS, name), (classes, size))
             for name, size in zip(names, sizes, strict=True)
         ]
-        return Plan(
+        return CollectionPlan(
             schema=Schema(tuple(attributes)),
             epsilons=(float(self.epsilon),),
             questions=tuple(questions),
@@ -243,7 +243,7 @@ class LocalCategoricalNB(_LocalNaiveBayes):
         table = project_counts(table, 1.0) + 1e-3 * np.outer(self.class_prior_ + 1e-9, shares)
         return np.asarray(table / table.sum(axis=1, keepdims=True))
 
-    def _ask(self, columns: tuple[str, ...], sizes: tuple[int, ...]) -> Question:
+    def _ask(self, columns: tuple[str, ...], sizes: tuple[int, ...]) -> LocalQuestion:
         size = int(np.prod(sizes))
         if self.protocol == "best":
             randomiser = best_randomiser(size, float(self.epsilon))
@@ -252,7 +252,7 @@ class LocalCategoricalNB(_LocalNaiveBayes):
         else:
             known = ", ".join(["best", *PROTOCOLS])
             raise InputError(f"There is no protocol {self.protocol!r}; known are {known}.")
-        return Question(columns=columns, sizes=sizes, randomisers=(randomiser,))
+        return LocalQuestion(columns=columns, sizes=sizes, randomisers=(randomiser,))
 
     def _sizes(self, columns: int) -> list[int]:
         if self.bins is not None:

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 from understudy.data.files import write_text
 from understudy.errors import InputError
 from understudy.local.forms import client_form, client_source, read_resource
-from understudy.local.plans import Plan
+from understudy.local.plans import CollectionPlan
 
 MAX_QUESTIONS_ON_PAGE = 20_000
 
 
-def survey_page(plan: Plan, post_to: str | None = None) -> str:
+def survey_page(plan: CollectionPlan, post_to: str | None = None) -> str:
     """The page, as HTML: form, style and program in one file.
 
     The page forbids itself to load or send anything, but for the address that reports are posted
@@ -51,7 +51,7 @@ def survey_page(plan: Plan, post_to: str | None = None) -> str:
     return "".join(filled)
 
 
-def write_page(plan: Plan, path: str | Path, post_to: str | None = None) -> None:
+def write_page(plan: CollectionPlan, path: str | Path, post_to: str | None = None) -> None:
     """Write the page to a file.
 
     Parameters

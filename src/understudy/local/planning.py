@@ -25,8 +25,8 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.local.collected import Collected
 from understudy.local.effects import estimate_jointly
-from understudy.local.plans import Plan, ask_jointly, whole_weights
-from understudy.local.questions import Question
+from understudy.local.plans import CollectionPlan, ask_jointly, whole_weights
+from understudy.local.questions import LocalQuestion
 from understudy.local.randomisers import best_randomiser
 from understudy.models.joint.effects import Part
 from understudy.models.joint.tables import JointEstimate
@@ -53,7 +53,7 @@ MEAN_SIZE = math.sqrt(2 / math.pi)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outlook:
+class PlanOutlook:
     """What a plan is expected to tell.
 
     Attributes
@@ -79,7 +79,7 @@ class Outlook:
 
 def plan_survey(
     schema: Schema, epsilons: Sequence[float], persons: int | None = None, **texts: Any
-) -> Plan:
+) -> CollectionPlan:
     """The plan with the smallest expected error of pairs.
 
     Parameters
@@ -107,7 +107,7 @@ def plan_survey(
     designs = list(_designs(names, schema, tuple(epsilons)))
     errors = [design.find_share(expected) for design in designs]
     best = min(range(len(designs)), key=lambda place: errors[place])
-    return Plan(
+    return CollectionPlan(
         schema=schema,
         epsilons=tuple(float(epsilon) for epsilon in epsilons),
         questions=designs[best].questions(errors[best][1]),
@@ -117,8 +117,8 @@ def plan_survey(
 
 
 def expect_errors(
-    plan: Plan, persons: int | None = None, known: Mapping[int, float] | None = None
-) -> Outlook:
+    plan: CollectionPlan, persons: int | None = None, known: Mapping[int, float] | None = None
+) -> PlanOutlook:
     """The errors to expect before anybody is asked, at the usual level of privacy.
 
     Effects of pairs are taken to be as large as those of made-up tables; where columns depend on
@@ -149,8 +149,8 @@ def expect_errors(
 class _Design:
     """Questions about single columns for a share of persons, and about groups for the others."""
 
-    singles: tuple[Question, ...]
-    groups: tuple[Question, ...]
+    singles: tuple[LocalQuestion, ...]
+    groups: tuple[LocalQuestion, ...]
     sizes: Mapping[str, int]
 
     def find_share(self, persons: int) -> tuple[float, float]:
@@ -174,9 +174,9 @@ class _Design:
             found.append((outlook.two_way + 1e-3 * outlook.one_way, share))
         return min(found)
 
-    def questions(self, share: float) -> tuple[Question, ...]:
+    def questions(self, share: float) -> tuple[LocalQuestion, ...]:
         """All of them, weighted."""
-        asked: list[Question] = []
+        asked: list[LocalQuestion] = []
         shares: list[float] = []
         for questions, part in ((self.singles, share), (self.groups, 1 - share)):
             if questions and part > 0:
@@ -246,9 +246,9 @@ def _least_asked(
     return group
 
 
-def _ask_parity(columns: Sequence[str], epsilons: Sequence[float]) -> Question:
+def _ask_parity(columns: Sequence[str], epsilons: Sequence[float]) -> LocalQuestion:
     """One bit: whether an odd number of columns with two codes have the second."""
-    return Question(
+    return LocalQuestion(
         columns=tuple(columns),
         sizes=(2,) * len(columns),
         randomisers=tuple(best_randomiser(2, epsilon) for epsilon in epsilons),
@@ -259,7 +259,9 @@ def _ask_parity(columns: Sequence[str], epsilons: Sequence[float]) -> Question:
 # --------------------------------------------------------------------------- expected errors
 
 
-def _add_up(asked: Sequence[tuple[Question, float]], sizes: Mapping[str, int]) -> dict[Part, float]:
+def _add_up(
+    asked: Sequence[tuple[LocalQuestion, float]], sizes: Mapping[str, int]
+) -> dict[Part, float]:
     """For each effect the inverse variance that one person adds, on average over questions."""
     information: dict[Part, float] = {}
     known: dict[Any, float] = {}
@@ -275,7 +277,7 @@ def _add_up(asked: Sequence[tuple[Question, float]], sizes: Mapping[str, int]) -
 
 
 def _tell(
-    question: Question, variance: float, sizes: Mapping[str, int]
+    question: LocalQuestion, variance: float, sizes: Mapping[str, int]
 ) -> Iterator[tuple[Part, float]]:
     """The effects of one and two columns that a question tells, with the inverse variance that one
     report gives each, in each direction, where its table has this variance in each.
@@ -293,12 +295,14 @@ def _tell(
             yield part, 1 / (variance * outside)
 
 
-def _outlook(information: Mapping[Part, float], sizes: Mapping[str, int], persons: int) -> Outlook:
+def _outlook(
+    information: Mapping[Part, float], sizes: Mapping[str, int], persons: int
+) -> PlanOutlook:
     singles = {name: _error_of((name,), information, sizes, persons) for name in sizes}
     pairs = [
         _error_of(pair, information, sizes, persons) for pair in itertools.combinations(sizes, 2)
     ]
-    return Outlook(
+    return PlanOutlook(
         one_way=float(np.mean(list(singles.values()))),
         two_way=float(np.mean(pairs or list(singles.values()))),
         persons=persons,
@@ -330,7 +334,7 @@ def _error_of(
 
 def plan_next_wave(
     collected: Collected, persons: int | None = None, estimate: JointEstimate | None = None
-) -> Plan:
+) -> CollectionPlan:
     """The plan of another wave, for other persons: what the first one left most open.
 
     Pairs of columns are asked again, by their joint index, the more often the more they seem to

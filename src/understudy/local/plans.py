@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from understudy.data.files import read_json, write_json
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.local.questions import MAX_WEIGHT, Question
+from understudy.local.questions import MAX_WEIGHT, LocalQuestion
 from understudy.local.randomisers import best_randomiser
 from understudy.privacy.budget import check_epsilon, exact
 
@@ -40,7 +40,7 @@ MAX_WAVES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class CollectionPlan:
     """Who is asked what, in public.
 
     Parameters
@@ -66,7 +66,7 @@ class Plan:
 
     schema: Schema
     epsilons: tuple[float, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[LocalQuestion, ...]
     persons: int | None = None
     title: str = ""
     wording: Mapping[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Plan:
                 f"The earlier waves of a plan must be at most {MAX_WAVES - 1} ids of plans."
             )
 
-    def _check_question(self, question: Question) -> None:
+    def _check_question(self, question: LocalQuestion) -> None:
         for name, size in zip(question.columns, question.sizes, strict=True):
             if name not in self.schema or self.schema[name].size != size:
                 raise InputError(f"The question {question} does not fit the plan's schema.")
@@ -187,7 +187,9 @@ class Plan:
             raise InputError(f"The plan does not offer epsilon {epsilon:g}; it offers {offered}.")
         return self.epsilons.index(epsilon)
 
-    def next_wave(self, questions: Sequence[Question], persons: int | None = None) -> Plan:
+    def next_wave(
+        self, questions: Sequence[LocalQuestion], persons: int | None = None
+    ) -> CollectionPlan:
         """The plan of the wave after this one, for other persons: what is asked then.
 
         Parameters
@@ -205,7 +207,7 @@ class Plan:
             persons=persons,
         )
 
-    def limit_columns(self, limits: Mapping[str, float]) -> Plan:
+    def limit_columns(self, limits: Mapping[str, float]) -> CollectionPlan:
         """The plan with less epsilon for questions about delicate columns, at each level.
 
         Parameters
@@ -222,7 +224,9 @@ class Plan:
             questions=tuple(self._limit_question(question, limits) for question in self.questions),
         )
 
-    def _limit_question(self, question: Question, limits: Mapping[str, float]) -> Question:
+    def _limit_question(
+        self, question: LocalQuestion, limits: Mapping[str, float]
+    ) -> LocalQuestion:
         limit = min((limits[name] for name in question.columns if name in limits), default=None)
         if limit is None or question.wave < self.wave:
             return question
@@ -252,7 +256,7 @@ class Plan:
         return document
 
     @classmethod
-    def from_dict(cls, document: Any, source: str = "The plan") -> Plan:
+    def from_dict(cls, document: Any, source: str = "The plan") -> CollectionPlan:
         """Check a parsed plan and build it.
 
         Parameters
@@ -283,7 +287,7 @@ class Plan:
             raise InputError(f"{source} cannot be used: {str(error).rstrip('.')}.") from error
 
     @classmethod
-    def load(cls, path: str | Path) -> Plan:
+    def load(cls, path: str | Path) -> CollectionPlan:
         """Read a plan from a file."""
         return cls.from_dict(read_json(path, "plan"), f"The plan {path}")
 
@@ -318,10 +322,10 @@ def _read_epsilons(given: Any) -> tuple[float, ...]:
     return tuple(float(one) for one in given)
 
 
-def _read_questions(given: Any, schema: Schema) -> tuple[Question, ...]:
+def _read_questions(given: Any, schema: Schema) -> tuple[LocalQuestion, ...]:
     if not isinstance(given, list) or len(given) > MAX_QUESTIONS:
         raise InputError(f'"questions" must be a list of at most {MAX_QUESTIONS:,} objects')
-    return tuple(Question.from_dict(entry, schema) for entry in given)
+    return tuple(LocalQuestion.from_dict(entry, schema) for entry in given)
 
 
 def _read_persons(given: Any) -> int | None:
@@ -363,7 +367,9 @@ def whole_weights(shares: Sequence[float]) -> tuple[int, ...]:
     return tuple(weights)
 
 
-def plan_all_pairs(schema: Schema, epsilons: Sequence[float], persons: int | None = None) -> Plan:
+def plan_all_pairs(
+    schema: Schema, epsilons: Sequence[float], persons: int | None = None
+) -> CollectionPlan:
     """The simplest plan: every column and every pair of columns by their joint index, equally
     often.
 
@@ -379,10 +385,12 @@ def plan_all_pairs(schema: Schema, epsilons: Sequence[float], persons: int | Non
     names = [attribute.name for attribute in schema.modelled]
     chosen = [(name,) for name in names] + list(itertools.combinations(names, 2))
     questions = tuple(ask_jointly(columns, schema, epsilons) for columns in chosen)
-    return Plan(schema=schema, epsilons=tuple(epsilons), questions=questions, persons=persons)
+    return CollectionPlan(
+        schema=schema, epsilons=tuple(epsilons), questions=questions, persons=persons
+    )
 
 
-def ask_jointly(columns: Sequence[str], schema: Schema, epsilons: Sequence[float]) -> Question:
+def ask_jointly(columns: Sequence[str], schema: Schema, epsilons: Sequence[float]) -> LocalQuestion:
     """The question about the joint index of some columns, with the best randomiser at each level.
 
     Parameters
@@ -394,4 +402,4 @@ def ask_jointly(columns: Sequence[str], schema: Schema, epsilons: Sequence[float
     """
     sizes = tuple(schema[name].size for name in columns)
     randomisers = tuple(best_randomiser(math.prod(sizes), epsilon) for epsilon in epsilons)
-    return Question(columns=tuple(columns), sizes=sizes, randomisers=randomisers)
+    return LocalQuestion(columns=tuple(columns), sizes=sizes, randomisers=randomisers)

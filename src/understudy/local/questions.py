@@ -22,7 +22,7 @@ MAX_WEIGHT = 1 << 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class LocalQuestion:
     """What a person may be asked: one answer out of ``size``, randomised before it is sent.
 
     The joint index of the codes a, b, c of columns with A, B, C codes is (a B + b) C + c. A parity
@@ -100,7 +100,7 @@ class Question:
         return document
 
     @classmethod
-    def from_dict(cls, document: Any, schema: Schema) -> Question:
+    def from_dict(cls, document: Any, schema: Schema) -> LocalQuestion:
         """Check an entry of a plan and build the question.
 
         Parameters

@@ -21,7 +21,7 @@ from understudy.mechanisms.composition import (
     compose_zcdp,
     for_group,
 )
-from understudy.mechanisms.gaussian import Gaussian, gaussian_multiplier
+from understudy.mechanisms.gaussian import GaussianMechanism, gaussian_multiplier
 from understudy.mechanisms.refused import Wishart
 from understudy.mechanisms.responses import RandomisedResponse, TwoCoinResponse
 from understudy.mechanisms.sparse import SparseSession, SparseVector
@@ -30,7 +30,7 @@ from understudy.mechanisms.vector import Vector
 
 __all__ = [
     "Exponential",
-    "Gaussian",
+    "GaussianMechanism",
     "Geometric",
     "Laplace",
     "Mechanism",

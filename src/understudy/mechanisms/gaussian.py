@@ -39,7 +39,7 @@ SMALLEST = 1e-18
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(AdditiveMechanism):
+class GaussianMechanism(AdditiveMechanism):
     """Gaussian noise for numbers, at (epsilon, delta) for any epsilon.
 
     The noise is discrete Gaussian on a grid of step sensitivity / (2^20 r), where r is
@@ -107,13 +107,13 @@ class Gaussian(AdditiveMechanism):
     @classmethod
     def for_rho(
         cls, rho: float, delta: float, *, sensitivity: float = 1.0, size: int = 1
-    ) -> Gaussian:
+    ) -> GaussianMechanism:
         """The one that costs ``rho`` in a ledger that counts in rho; ``delta`` says at which its
         epsilon is stated.
 
         Examples
         --------
-        >>> noise = Gaussian.for_rho(0.1, delta=1e-6)
+        >>> noise = GaussianMechanism.for_rho(0.1, delta=1e-6)
         >>> noise.rho <= 0.1, round(noise.deviation, 3), round(noise.epsilon, 2)
         (True, 2.236, 1.99)
         """

@@ -81,7 +81,7 @@ class GeneratorRows:
     def _draw_fitting(
         self, rows: int, rng: np.random.Generator, spread: Spread
     ) -> tuple[Codes, dict[str, NDArray[np.float64]]]:
-        kept: list[Batch] = []
+        kept: list[GeneratedBatch] = []
         tried = found = 0
         while found < rows or not kept:
             wanted = rows
@@ -99,7 +99,7 @@ class GeneratorRows:
                 )
         return _join(kept, rows)
 
-    def _draw_batch(self, rows: int, rng: np.random.Generator, spread: Spread) -> Batch:
+    def _draw_batch(self, rows: int, rng: np.random.Generator, spread: Spread) -> GeneratedBatch:
         codes: Codes = {}
         if self._sampler is not None:
             codes = self._sampler.draw(rows, rng, spread)
@@ -110,26 +110,26 @@ class GeneratorRows:
             if self._generator.label is not None:
                 labels = codes[self._generator.label][some]
             parts.append(make_batch(self._generator, self._schema, labels, rng, some))
-        made = Batch.join(parts)
-        return Batch(codes={**codes, **made.codes}, numbers=made.numbers)
+        made = GeneratedBatch.join(parts)
+        return GeneratedBatch(codes={**codes, **made.codes}, numbers=made.numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch:
+class GeneratedBatch:
     """Rows as codes; of numbers that are not cut into bins both the codes and the numbers."""
 
     codes: Codes
     numbers: dict[str, NDArray[np.float64]]
 
-    def choose(self, places: NDArray[np.int64]) -> Batch:
+    def choose(self, places: NDArray[np.int64]) -> GeneratedBatch:
         """Some of the rows."""
-        return Batch(
+        return GeneratedBatch(
             codes={name: codes[places] for name, codes in self.codes.items()},
             numbers={name: numbers[places] for name, numbers in self.numbers.items()},
         )
 
     @classmethod
-    def join(cls, parts: list[Batch]) -> Batch:
+    def join(cls, parts: list[GeneratedBatch]) -> GeneratedBatch:
         """One after the other."""
         codes = {n: np.concatenate([part.codes[n] for part in parts]) for n in parts[0].codes}
         numbers = {n: np.concatenate([part.numbers[n] for part in parts]) for n in parts[0].numbers}
@@ -142,7 +142,7 @@ def make_batch(
     labels: NDArray[Any] | None,
     rng: np.random.Generator,
     some: slice,
-) -> Batch:
+) -> GeneratedBatch:
     """Rows of the columns that a generator makes."""
     rows = some.stop - some.start
     latent = draw_normals(rng, rows * generator.latent).reshape(rows, generator.latent)
@@ -162,7 +162,7 @@ def make_batch(
         end = start + schema[name].size
         codes[name] = _draw_codes(outputs[:, start:end], rng)
         start = end
-    return Batch(codes=codes, numbers=numbers)
+    return GeneratedBatch(codes=codes, numbers=numbers)
 
 
 def network_of(
@@ -188,7 +188,7 @@ def network_of(
         if labels is not None:
             given = labels[some]
         parts.append(make_batch(generator, schema, given, rng, some))
-    codes = Batch.join(parts).codes
+    codes = GeneratedBatch.join(parts).codes
     for name in generator.columns:
         size = schema[name].size
         flat = codes[name].astype(np.int64)
@@ -241,7 +241,7 @@ def _draw_codes(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArra
     return np.minimum((ends < chosen).sum(axis=1), scores.shape[1] - 1).astype(np.uint32)
 
 
-def _join(kept: list[Batch], rows: int) -> tuple[Codes, dict[str, NDArray[np.float64]]]:
+def _join(kept: list[GeneratedBatch], rows: int) -> tuple[Codes, dict[str, NDArray[np.float64]]]:
     """The first rows of all batches together."""
-    whole = Batch.join(kept).choose(np.arange(rows))
+    whole = GeneratedBatch.join(kept).choose(np.arange(rows))
     return whole.codes, whole.numbers

@@ -48,9 +48,9 @@ from understudy.models.generator_rows import GeneratorRows
 from understudy.models.generators import Generator
 from understudy.models.measurements import Measurements
 from understudy.models.network import Network
-from understudy.models.query.answers import Answer
+from understudy.models.query.answers import QueryAnswer
 from understudy.models.query.conditions import Subset, confine_values, read_conditions
-from understudy.models.query.estimates import Estimate, estimate
+from understudy.models.query.estimates import GroupEstimate, estimate
 from understudy.models.query.functions import GroupedAnswer, answer_query
 from understudy.models.query.intervals import ErrorModel
 from understudy.models.sampling import Codes, Sampler, Spread
@@ -422,7 +422,7 @@ class Model:
 
     # ---- answers without rows
 
-    def query(self, query: str) -> Answer | GroupedAnswer:
+    def query(self, query: str) -> QueryAnswer | GroupedAnswer:
         """Answer a query exactly from the network: no row is drawn, no budget is spent.
 
         Parameters
@@ -454,7 +454,7 @@ class Model:
         """What the model knows about its own errors."""
         return ErrorModel(self)
 
-    def marginal(self, *attributes: str | tuple[str, int]) -> Estimate:
+    def marginal(self, *attributes: str | tuple[str, int]) -> GroupEstimate:
         """Estimated counts over some attributes, exactly from the network: no row is drawn, no
         budget is spent.
 

@@ -10,7 +10,7 @@ from understudy.anonymity.reviewing import Review
 from understudy.data.files import write_text
 from understudy.reports.charts import Dot, dots, key, lengths
 from understudy.reports.page import (
-    Page,
+    HtmlPage,
     Section,
     escape_html,
     key_figures,
@@ -26,7 +26,7 @@ def write_anonymity_report(path: str | Path, review: Review) -> None:
     write_text(path, anonymity_report(review), "report")
 
 
-def anonymity_report(review: Review) -> Page:
+def anonymity_report(review: Review) -> HtmlPage:
     """The report as HTML; see :func:`write_anonymity_report`."""
     release = review.release
     header = f"""<p class="alarm banner"><b>This is not differential privacy.</b>

@@ -39,7 +39,7 @@ rows than this, is left out of the picture and told in words.
 
 
 @dataclass(frozen=True)
-class Values:
+class ShownValues:
     """What the places of a distribution stand for.
 
     Attributes
@@ -70,7 +70,7 @@ class Values:
     other: int | None = None
 
     @classmethod
-    def of(cls, attribute: Attribute) -> Values:
+    def of(cls, attribute: Attribute) -> ShownValues:
         """The values of an attribute, by code."""
         labels = tuple(attribute.label(code) for code in range(attribute.values_size))
         missing = attribute.missing is not None
@@ -119,7 +119,7 @@ class Values:
             number = 0.0
         return Quantity(self.name, self.kind).write(number)
 
-    def join_neighbours(self, together: int) -> Values:
+    def join_neighbours(self, together: int) -> ShownValues:
         """The same with that many neighbours joined."""
         groups = [
             self.labels[start : start + together] for start in range(0, len(self.labels), together)
@@ -135,7 +135,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Shares:
+class ValueShares:
     """How often each value comes up in one table.
 
     Attributes
@@ -143,7 +143,7 @@ class Shares:
     role
         "real" or "synthetic".
     shares
-        One per place of the :class:`Values`.
+        One per place of the :class:`ShownValues`.
     spread
         What the error bar reaches to either side; 0 for none.
     """
@@ -152,7 +152,7 @@ class Shares:
     shares: NDArray[np.float64]
     spread: float = 0.0
 
-    def join_neighbours(self, values: int, together: int) -> Shares:
+    def join_neighbours(self, values: int, together: int) -> ValueShares:
         """The same with that many neighbours joined; noise adds up by its squares."""
         sums = np.add.reduceat(self.shares[:values], range(0, values, together))
         return replace(
@@ -162,7 +162,7 @@ class Shares:
         )
 
 
-def distribution(values: Values, tables: Sequence[Shares]) -> str:
+def distribution(values: ShownValues, tables: Sequence[ValueShares]) -> str:
     """A histogram of numbers, else a bar for each value; one table, or two to compare."""
     few = len(values.labels) <= MAX_LABELLED
     if not values.ordered or (few and values.even):
@@ -179,7 +179,7 @@ def distribution(values: Values, tables: Sequence[Shares]) -> str:
 # --------------------------------------------------------------------------- bars
 
 
-def _list_values(values: Values, tables: Sequence[Shares]) -> list[int]:
+def _list_values(values: ShownValues, tables: Sequence[ValueShares]) -> list[int]:
     """The values that get a bar: all but a place for others that nothing is left over for."""
     codes = list(range(len(values.labels)))
     if values.other is not None and not any(table.shares[values.other] > 0 for table in tables):
@@ -187,7 +187,7 @@ def _list_values(values: Values, tables: Sequence[Shares]) -> list[int]:
     return codes
 
 
-def _bars(values: Values, tables: Sequence[Shares], codes: list[int]) -> str:
+def _bars(values: ShownValues, tables: Sequence[ValueShares], codes: list[int]) -> str:
     """A row per value: label, bars, shares."""
     if not values.ordered and len(codes) > MAX_BARS:
         codes.sort(key=lambda code: -max(float(table.shares[code]) for table in tables))
@@ -213,7 +213,7 @@ def _bars(values: Values, tables: Sequence[Shares], codes: list[int]) -> str:
 _short = {"real": "real", "synthetic": "synth."}
 
 
-def _bar(label: str, code: int, tables: Sequence[Shares], top: float, role: str = "") -> str:
+def _bar(label: str, code: int, tables: Sequence[ValueShares], top: float, role: str = "") -> str:
     scale = 100 / (top * (1.08 if any(table.spread for table in tables) else 1))
     drawn, numbers = [], []
     for table in tables:
@@ -235,7 +235,7 @@ def _bar(label: str, code: int, tables: Sequence[Shares], top: float, role: str 
     )
 
 
-def _speak_of(code: int, tables: Sequence[Shares]) -> str:
+def _speak_of(code: int, tables: Sequence[ValueShares]) -> str:
     if len(tables) == 1:
         return f"{tables[0].shares[code]:.2%}"
     return ", ".join(f"{table.role} {table.shares[code]:.2%}" for table in tables)
@@ -262,7 +262,7 @@ class _Box:
         return max(_TOP, _FLOOR - share * self.scale)
 
 
-def _histogram(values: Values, tables: Sequence[Shares]) -> str:
+def _histogram(values: ShownValues, tables: Sequence[ValueShares]) -> str:
     """Upright bars of one width, one per bin, with missing values standing apart on the right.
 
     Of two tables the first has bars, and the second is a line above them, so that neither hides the
@@ -287,7 +287,7 @@ def _histogram(values: Values, tables: Sequence[Shares]) -> str:
     return svg(_WIDE, _HIGH, f"histogram of {escape_html(values.name)}", parts)
 
 
-def _density(values: Values, tables: Sequence[Shares]) -> str:
+def _density(values: ShownValues, tables: Sequence[ValueShares]) -> str:
     """Upright bars as wide as their bins, whose areas are shares; spikes and the rest below."""
     assert values.edges is not None
     widths = values.widths
@@ -328,12 +328,12 @@ def _density(values: Values, tables: Sequence[Shares]) -> str:
     return f'{picture}<p class="small">{escape_html(note)}</p>{bars}'
 
 
-def _find_held(codes: Sequence[int], tables: Sequence[Shares]) -> list[int]:
+def _find_held(codes: Sequence[int], tables: Sequence[ValueShares]) -> list[int]:
     """Those that some row has."""
     return [code for code in codes if any(table.shares[code] > 0 for table in tables)]
 
 
-def _without_spikes(values: Values, tables: Sequence[Shares]) -> list[int]:
+def _without_spikes(values: ShownValues, tables: Sequence[ValueShares]) -> list[int]:
     """The bins of the histogram: not single values that would stand far above all others."""
     widths = values.widths
     # Too narrow to be seen as a bar, such as a bin for zero alone, is as good as single.
@@ -347,7 +347,7 @@ def _without_spikes(values: Values, tables: Sequence[Shares]) -> list[int]:
 
 
 def _without_wide_ends(
-    codes: list[int], widths: NDArray[np.float64], tables: Sequence[Shares]
+    codes: list[int], widths: NDArray[np.float64], tables: Sequence[ValueShares]
 ) -> tuple[list[int], list[int]]:
     """The bins without those at the ends that would leave no room for the others."""
     kept, beyond = list(codes), []
@@ -362,7 +362,7 @@ def _without_wide_ends(
     return kept, sorted(beyond)
 
 
-def _reach(table: Shares, heights: NDArray[np.float64]) -> float:
+def _reach(table: ValueShares, heights: NDArray[np.float64]) -> float:
     """How high a table reaches, its error bars included."""
     return float(((table.shares + np.minimum(table.spread, table.shares.max())) * heights).max())
 
@@ -377,7 +377,7 @@ def _grid(ticks: Sequence[float], box: _Box) -> Iterable[str]:
 
 
 def _draw_tables(
-    boxes: Sequence[_Box], labels: Sequence[str], tables: Sequence[Shares], role: str = ""
+    boxes: Sequence[_Box], labels: Sequence[str], tables: Sequence[ValueShares], role: str = ""
 ) -> Iterable[str]:
     """The first table as bars with error bars, the others as lines above them."""
     bars = tables[0]
@@ -424,7 +424,7 @@ def _round_nearby(number: float, most: float) -> float:
     return number
 
 
-def _write_ends(values: Values, numbers: tuple[float, float, float]) -> tuple[str, str, str]:
+def _write_ends(values: ShownValues, numbers: tuple[float, float, float]) -> tuple[str, str, str]:
     """Numbers as they stand below a histogram; of datetimes the part in which they differ."""
     first, centre, last = map(values.write, numbers)
     if values.kind != "datetime":
@@ -438,7 +438,7 @@ def _write_ends(values: Values, numbers: tuple[float, float, float]) -> tuple[st
 
 
 def _axis(
-    values: Values,
+    values: ShownValues,
     start: float,
     end: float,
     edges: tuple[float, ...] | None,

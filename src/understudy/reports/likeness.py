@@ -22,7 +22,7 @@ from understudy.reports.charts import (
     most_telling,
     scatter,
 )
-from understudy.reports.distributions import Shares, Values, distribution
+from understudy.reports.distributions import ShownValues, ValueShares, distribution
 from understudy.reports.page import (
     Section,
     behind,
@@ -66,13 +66,15 @@ def columns(found: Evaluation) -> Section:
 def _column(column: ColumnComparison) -> str:
     missing = column.real_missing > 0 or column.synthetic_missing > 0
     tables = [
-        Shares(role, np.array([*shares, absent] if missing else shares, dtype=np.float64))
+        ValueShares(role, np.array([*shares, absent] if missing else shares, dtype=np.float64))
         for role, shares, absent in (
             ("real", column.real, column.real_missing),
             ("synthetic", column.synthetic, column.synthetic_missing),
         )
     ]
-    values = Values(column.name, column.labels, column.ordered, missing, column.edges, column.kind)
+    values = ShownValues(
+        column.name, column.labels, column.ordered, missing, column.edges, column.kind
+    )
     facts = f"{column.kind} · distance {percent(column.total_variation)}"
     if column.lost:
         facts += f" · <b>lost ({column.state})</b>"

@@ -15,7 +15,7 @@ from understudy.models.model import Model
 from understudy.reports.attacks import attacks as attacks_section
 from understudy.reports.likeness import columns, marginals, pairs
 from understudy.reports.page import (
-    Page,
+    HtmlPage,
     Section,
     behind,
     count_noun,
@@ -58,7 +58,7 @@ def write_owner_report(
 
 def owner_report(
     found: Evaluation, *, model: Model | None = None, attacks: Attacks | None = None
-) -> Page:
+) -> HtmlPage:
     """The owner's report as HTML; see :func:`write_owner_report`."""
     header = f"""<p class="alarm banner"><b>For the owner only. Not for release.</b>
 This page was computed from the real rows, without noise: no guarantee covers it. Whoever may not

@@ -19,7 +19,7 @@ from typing import Any
 from understudy.evaluation.fitness import GradedFinding
 
 
-class Page(str):
+class HtmlPage(str):
     """A whole page as HTML. A notebook shows it in a frame, where its style stays inside."""
 
     __slots__ = ()
@@ -29,9 +29,9 @@ class Page(str):
         return f'<iframe sandbox srcdoc="{html.escape(self)}" style="{style}"></iframe>'
 
 
-def page(title: str, header: str, sections: str, footer: str) -> Page:
+def page(title: str, header: str, sections: str, footer: str) -> HtmlPage:
     """A whole page; ``title`` is plain text, all else HTML."""
-    return Page(f"""<!doctype html>
+    return HtmlPage(f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

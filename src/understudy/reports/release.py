@@ -19,9 +19,9 @@ from understudy.errors import InputError
 from understudy.models.model import Model
 from understudy.models.network import Node
 from understudy.reports.charts import split
-from understudy.reports.distributions import Shares, Values, distribution
+from understudy.reports.distributions import ShownValues, ValueShares, distribution
 from understudy.reports.page import (
-    Page,
+    HtmlPage,
     Section,
     behind,
     card,
@@ -74,7 +74,7 @@ def write_report(
     write_text(path, report(model, about), "report")
 
 
-def report(model: Model, about: About | None = None) -> Page:
+def report(model: Model, about: About | None = None) -> HtmlPage:
     """The report of a model as HTML."""
     about = about or About()
     heading = escape_html(about.title) or "A synthetic table, and what it is based on"
@@ -360,7 +360,7 @@ def _card(attribute: Attribute, node: Node) -> str:
         facts.append(f"depends on {escape_html(', '.join(str(axis) for axis in node.parents))}")
     if node.deviation:
         facts.append(f"noise ±{percent(min(spread, 1.0))}")
-    picture = distribution(Values.of(attribute), [Shares("synthetic", shares, spread)])
+    picture = distribution(ShownValues.of(attribute), [ValueShares("synthetic", shares, spread)])
     return card(escape_html(attribute.name), " · ".join(facts), picture)
 
 

@@ -36,9 +36,9 @@ from understudy.release.reservations import Journal
 from understudy.release.sources import open_source
 from understudy.synthesizers.parameters import (
     ColumnName,
-    Number,
     Optional,
-    Share,
+    Proportion,
+    RealNumber,
     as_plain_value,
     parameters_of,
 )
@@ -122,13 +122,13 @@ class Synthesizer(ABC):
         check_delta(self.delta)
         check_neighbours(self.neighbours)
         check_rows_per_person(self.max_rows_per_person)
-        if not Optional(Share()).allows(self.discovery):
-            raise InputError(f"discovery must be {Share()}, not {self.discovery!r}.")
+        if not Optional(Proportion()).allows(self.discovery):
+            raise InputError(f"discovery must be {Proportion()}, not {self.discovery!r}.")
         if not isinstance(self.keep_going, bool):
             raise InputError(f"keep_going must be true or false, not {self.keep_going!r}.")
-        if not Number(low=0, below=1).allows(self.refinement):
+        if not RealNumber(low=0, below=1).allows(self.refinement):
             raise InputError(
-                f"refinement must be {Number(low=0, below=1)}, not {self.refinement!r}."
+                f"refinement must be {RealNumber(low=0, below=1)}, not {self.refinement!r}."
             )
         if self.discovery is not None and self.discovery + self.refinement >= 1:
             raise InputError(

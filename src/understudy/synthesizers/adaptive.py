@@ -46,9 +46,9 @@ from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.parameters import (
     ColumnGroups,
     ColumnName,
-    Number,
     Optional,
-    Share,
+    Proportion,
+    RealNumber,
     WholeNumber,
     parameter,
 )
@@ -147,23 +147,23 @@ class Adaptive(Synthesizer):
         "The most cells of the model; more is slower and better.",
     )
     rounds: float = parameter(
-        2.0, Number(above=0, high=100), "Rounds for each column, if all cost the same."
+        2.0, RealNumber(above=0, high=100), "Rounds for each column, if all cost the same."
     )
     one_way_share: float = parameter(
-        0.05, Share(), "Share of the budget for tables of single columns.", option=None
+        0.05, Proportion(), "Share of the budget for tables of single columns.", option=None
     )
     selection_share: float = parameter(
-        0.1, Share(), "Share of a round for selecting what to measure.", option=None
+        0.1, Proportion(), "Share of a round for selecting what to measure.", option=None
     )
     penalty: float = parameter(
         1.0,
-        Number(low=0, high=1000),
+        RealNumber(low=0, high=1000),
         "Handicap of a table, in units of its expected noise.",
         option=None,
     )
     holdout: float = parameter(
         0.05,
-        Number(low=0, below=1),
+        RealNumber(low=0, below=1),
         "Share of the budget for tables that tell how wrong the model is.",
         option=None,
     )

@@ -61,7 +61,7 @@ def fit_collected(
         Called while learning.
     """
     _take(learner, [(name,) for name in learner.sizes], budget)
-    left = _Candidates(learner, groups, budget)
+    left = _CandidateGroups(learner, groups, budget)
     most = float(max_cells or MAX_CELLS)
     allowed = FIRST_SHARE * most
     while True:
@@ -81,7 +81,7 @@ def _take(learner: GraphicalLearner, groups: list[Group], budget: Budget) -> Non
     learner.refit(SWEEPS)
 
 
-class _Candidates:
+class _CandidateGroups:
     """Groups that the model may take up, with their tables."""
 
     def __init__(self, learner: GraphicalLearner, groups: Sequence[Group], budget: Budget) -> None:

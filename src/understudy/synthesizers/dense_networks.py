@@ -119,7 +119,7 @@ class Adam:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outputs:
+class OutputLayer:
     """What becomes of a generator's outputs: numbers from -1 to 1, then codes.
 
     Parameters

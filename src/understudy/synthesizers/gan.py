@@ -36,13 +36,17 @@ from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.checkpoints import Checkpoint, State
 from understudy.synthesizers.gan_tables import DenseNetworks
-from understudy.synthesizers.generated_tables import COUNTS_SHARE, GeneratorSynthesizer, Task
+from understudy.synthesizers.generated_tables import (
+    COUNTS_SHARE,
+    GeneratorSynthesizer,
+    TrainingTask,
+)
 from understudy.synthesizers.image_columns import ImageColumns
 from understudy.synthesizers.parameters import (
     Choice,
     FileName,
-    Number,
     Optional,
+    RealNumber,
     WholeNumber,
     parameter,
 )
@@ -117,15 +121,15 @@ class GAN(GeneratorSynthesizer):
 
     steps: int = parameter(1000, WholeNumber(1, 1_000_000), "Steps of the discriminator.")
     sampling_rate: float = parameter(
-        0.02, Number(above=0, high=1), "The probability with which a row is in a step."
+        0.02, RealNumber(above=0, high=1), "The probability with which a row is in a step."
     )
-    clip: float = parameter(1.0, Number(above=0), "The length that gradients are clipped to.")
+    clip: float = parameter(1.0, RealNumber(above=0), "The length that gradients are clipped to.")
     loss: str = parameter("gan", Choice("gan", "wasserstein"), "What the networks play for.")
     discriminator_steps: int = parameter(
         5, WholeNumber(1), "Steps of the discriminator for each of the generator."
     )
     hidden: int = parameter(64, WholeNumber(1, 4096), "Units of hidden layers.")
-    learning_rate: float = parameter(0.001, Number(above=0, high=1), "Of both networks.")
+    learning_rate: float = parameter(0.001, RealNumber(above=0, high=1), "Of both networks.")
     preview: str | None = parameter(
         None, Optional(FileName()), "With images: a contact sheet (PNG), kept up to date."
     )
@@ -157,7 +161,9 @@ class GAN(GeneratorSynthesizer):
 
             require_torch()
 
-    def train(self, curator: Curator, budget: Budget, task: Task, progress: Progress) -> Generator:
+    def train(
+        self, curator: Curator, budget: Budget, task: TrainingTask, progress: Progress
+    ) -> Generator:
         """Pay for all steps, then take them."""
         checkpoint = task.checkpoint
         networks = self._start(curator.schema, task)
@@ -196,7 +202,7 @@ class GAN(GeneratorSynthesizer):
         told = super().parameters()
         return {name: told[name] for name in told if name not in ("checkpoint", "preview")}
 
-    def _start(self, schema: Schema, task: Task) -> Networks:
+    def _start(self, schema: Schema, task: TrainingTask) -> Networks:
         if ImageColumns.of(schema) is not None:
             from understudy.synthesizers.gan_images import ImageNetworks
 

@@ -29,7 +29,7 @@ from understudy.errors import InputError
 from understudy.models.generators import Generator, Layer
 from understudy.synthesizers.checkpoints import State
 from understudy.synthesizers.gan_tables import WEIGHT_BOUND
-from understudy.synthesizers.generated_tables import Task
+from understudy.synthesizers.generated_tables import TrainingTask
 from understudy.synthesizers.image_columns import ImageColumns
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def require_torch() -> None:
 class ImageNetworks:
     """Convolutional networks for images."""
 
-    def __init__(self, method: GAN, schema: Schema, task: Task) -> None:
+    def __init__(self, method: GAN, schema: Schema, task: TrainingTask) -> None:
         self._torch = torch = load_torch()
         size = ImageColumns.of(schema)
         assert size is not None

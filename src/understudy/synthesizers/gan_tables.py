@@ -13,7 +13,7 @@ from understudy.data.schema import Schema
 from understudy.models.generators import Generator
 from understudy.synthesizers.checkpoints import State
 from understudy.synthesizers.dense_networks import Adam, DenseNetwork
-from understudy.synthesizers.generated_tables import Task, dense_generator
+from understudy.synthesizers.generated_tables import TrainingTask, dense_generator
 
 if TYPE_CHECKING:
     from understudy.synthesizers.gan import GAN
@@ -28,7 +28,7 @@ WEIGHT_BOUND = 0.1
 class DenseNetworks:
     """Dense networks for tables, on NumPy."""
 
-    def __init__(self, method: GAN, schema: Schema, task: Task) -> None:
+    def __init__(self, method: GAN, schema: Schema, task: TrainingTask) -> None:
         self._method, self._task = method, task
         self._rng = np.random.default_rng(0)
         self._outputs = task.columns.outputs(schema)

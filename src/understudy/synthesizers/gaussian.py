@@ -36,12 +36,12 @@ from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.gaussian_cells import GaussianCells
 from understudy.synthesizers.gaussian_images import FrequencyColumns, learn_frequencies
-from understudy.synthesizers.gaussian_location import Cells, label_marginal
+from understudy.synthesizers.gaussian_location import LocationCells, label_marginal
 from understudy.synthesizers.parameters import (
     ColumnGroups,
     ColumnName,
-    Number,
     Optional,
+    RealNumber,
     WholeNumber,
     parameter,
 )
@@ -109,7 +109,7 @@ class Gaussian(Synthesizer):
         None, Optional(WholeNumber(0)), "Principal components that the Gaussians are over."
     )
     clip_quantile: float = parameter(
-        0.0, Number(low=0, below=0.5), "Clip numbers to this quantile, at a price."
+        0.0, RealNumber(low=0, below=0.5), "Clip numbers to this quantile, at a price."
     )
 
     def check_parameters(self) -> None:
@@ -208,7 +208,7 @@ class Gaussian(Synthesizer):
         bounds = Outliers(quantile=self.clip_quantile).find_bounds(
             curator, numeric, shares.get("outliers")
         )
-        cells = Cells(
+        cells = LocationCells(
             by=label_marginal(label.name if label else None),
             labels=len(counts),
             points=None,

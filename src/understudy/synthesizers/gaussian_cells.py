@@ -35,7 +35,7 @@ from understudy.models.gaussians import Floats, Gaussians
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
-from understudy.synthesizers.gaussian_location import Cells, Location
+from understudy.synthesizers.gaussian_location import Location, LocationCells
 from understudy.synthesizers.stages import Normalisation
 
 LINKED = 0.2
@@ -55,7 +55,7 @@ WIDE = 48
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shares:
+class CellShares:
     """How the budget is split over the questions."""
 
     location: float
@@ -65,8 +65,8 @@ class Shares:
     covariances: float
 
 
-NARROW_SHARES = Shares(location=0.1, cells=0.2, means=0.4, shared=0.2, covariances=0.3)
-WIDE_SHARES = Shares(location=0.06, cells=0.1, means=0.06, shared=0.36, covariances=0.52)
+NARROW_SHARES = CellShares(location=0.1, cells=0.2, means=0.4, shared=0.2, covariances=0.3)
+WIDE_SHARES = CellShares(location=0.06, cells=0.1, means=0.06, shared=0.36, covariances=0.52)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class GaussianCells:
         self,
         curator: Curator,
         normalisation: Normalisation,
-        cells: Cells,
+        cells: LocationCells,
         present: Floats,
         budget: Budget,
         progress: Progress,
@@ -132,16 +132,18 @@ class GaussianCells:
         """
         wide = self.is_wide(len(normalisation.names))
         location = Location(curator, normalisation, present, wide=wide)
-        return _Asking(self, location).run(cells, budget, progress)
+        return _CellQuestions(self, location).run(cells, budget, progress)
 
 
-class _Asking:
+class _CellQuestions:
     """One run of the questions."""
 
     def __init__(self, settings: GaussianCells, location: Location) -> None:
         self.settings, self.location = settings, location
 
-    def run(self, cells: Cells, budget: Budget, progress: Progress) -> tuple[Gaussians, Floats]:
+    def run(
+        self, cells: LocationCells, budget: Budget, progress: Progress
+    ) -> tuple[Gaussians, Floats]:
         shares = WIDE_SHARES if self.location.wide else NARROW_SHARES
         clustered = self.settings.clusters > 1
         location, lloyd, means, shared, covariances = budget.split(
@@ -172,7 +174,7 @@ class _Asking:
 
     def _products(
         self,
-        cells: Cells,
+        cells: LocationCells,
         origins: Floats,
         budget: Budget,
         length: float,
@@ -206,7 +208,7 @@ class _Asking:
         deviation = float(np.max(answer.moments.deviation / both))
         return answer.moments.values.reshape(-1, width, width) / both, deviation
 
-    def _length_within(self, cells: Cells, origins: Floats) -> float:
+    def _length_within(self, cells: LocationCells, origins: Floats) -> float:
         """How long differences from the means are on average: what the means do not explain."""
         shares = cells.rows / cells.rows.sum()
         middle = shares @ origins
@@ -214,7 +216,7 @@ class _Asking:
         return math.sqrt(max(self.location.length**2 - between, 0.25 * self.location.length**2))
 
     def _in_directions(
-        self, cells: Cells, origins: Floats, shared: Budget, covariances: Budget
+        self, cells: LocationCells, origins: Floats, shared: Budget, covariances: Budget
     ) -> Gaussians:
         """Gaussians over principal components of what all cells share."""
         length = self._length_within(cells, origins)
@@ -242,7 +244,7 @@ class _Asking:
         return min(max(above, 2), MAX_DIRECTIONS, self.location.width)
 
     def _in_blocks(
-        self, cells: Cells, origins: Floats, shared: Budget, covariances: Budget
+        self, cells: LocationCells, origins: Floats, shared: Budget, covariances: Budget
     ) -> Gaussians:
         """Gaussians over the columns, in blocks that do not depend on each other."""
         total = cells.rows.sum()
@@ -279,7 +281,7 @@ class _Asking:
         self,
         moments: Floats,
         deviation: float,
-        cells: Cells,
+        cells: LocationCells,
         prior: tuple[Floats, float] | None,
     ) -> Floats:
         """Covariances of the cells, in units."""
@@ -296,7 +298,7 @@ class _Asking:
 
     def _gaussians(
         self,
-        cells: Cells,
+        cells: LocationCells,
         origins: Floats,
         covariances: Floats,
         directions: Floats | None,

@@ -106,7 +106,7 @@ def learn_frequencies(
     """Ask, and fit a Gaussian for each label; also the deviation of the noise in each sum."""
     names = [one.name for one in curator.schema.modelled if isinstance(one, Quantity)]
     parts = dict(zip(SHARES, budget.split(*SHARES.values()), strict=True))
-    asking = _Asking(curator, names, label, np.maximum(counts.ravel(), 1.0))
+    asking = _ImageQuestions(curator, names, label, np.maximum(counts.ravel(), 1.0))
     progress("measuring moments", 0, 4)
     centre = asking.locate(parts["location"])
     progress("measuring moments", 1, 4)
@@ -131,7 +131,7 @@ def learn_frequencies(
     return gaussians, np.full(width, noise / BOUND)
 
 
-class _Asking:
+class _ImageQuestions:
     """The questions, in the units of the coefficients."""
 
     def __init__(

@@ -33,7 +33,7 @@ WIDE_REACH = 1.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells:
+class LocationCells:
     """Which rows belong together, by public or released values alone.
 
     Parameters
@@ -115,7 +115,7 @@ class Location:
 
     # ---- where the numbers are
 
-    def locate(self, budget: Budget, cells: Cells) -> None:
+    def locate(self, budget: Budget, cells: LocationCells) -> None:
         """Means and variances of the columns, drawn towards what is likely of any column by as much
         as noise asks for.
         """
@@ -153,7 +153,9 @@ class Location:
 
     # ---- cells
 
-    def cluster(self, cells: Cells, clusters: int, rounds: int, budget: Budget) -> Cells:
+    def cluster(
+        self, cells: LocationCells, clusters: int, rounds: int, budget: Budget
+    ) -> LocationCells:
         """Lloyd's rounds: rows to the nearest point, points to the noisy means of their rows."""
         points = first_points(clusters, self.width)
         *shares, last = budget.equally(rounds + 1)
@@ -200,14 +202,14 @@ class Location:
         middle = self.normalisation.restore(self.centre)
         return np.asarray(middle + points * self.column_units())
 
-    def points(self, cells: Cells) -> list[list[float]] | None:
+    def points(self, cells: LocationCells) -> list[list[float]] | None:
         """The points of the cells, as a question has them."""
         if cells.points is None:
             return None
         found: list[list[float]] = self.in_columns(cells.points).tolist()
         return found
 
-    def group_shape(self, cells: Cells) -> tuple[int, ...]:
+    def group_shape(self, cells: LocationCells) -> tuple[int, ...]:
         """The shape of the groups of a question."""
         shape: tuple[int, ...] = ()
         if cells.by:
@@ -218,7 +220,7 @@ class Location:
 
     # ---- means
 
-    def measure_means(self, cells: Cells, budget: Budget) -> tuple[Floats, Floats]:
+    def measure_means(self, cells: LocationCells, budget: Budget) -> tuple[Floats, Floats]:
         """The mean of each cell (in units, about the centre), and the noise in a cell's sums
         (scaled).
         """

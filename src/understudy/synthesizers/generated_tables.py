@@ -29,7 +29,7 @@ from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.checkpoints import Checkpoint
-from understudy.synthesizers.dense_networks import DenseNetwork, Outputs
+from understudy.synthesizers.dense_networks import DenseNetwork, OutputLayer
 from understudy.synthesizers.image_columns import ImageColumns
 from understudy.synthesizers.parameters import ColumnName, Optional, parameter
 
@@ -97,12 +97,12 @@ class GeneratorSynthesizer(Synthesizer):
         """Count, then train a generator; the model holds it, and a network of its rows."""
         schema = curator.schema
         self.check(schema)  # where the domain was discovered this is the first time
-        columns = Columns.of(schema, self.label)
+        columns = GeneratedColumns.of(schema, self.label)
         counts, training = budget.split(COUNTS_SHARE, 1 - COUNTS_SHARE)
         checkpoint = self.open_checkpoint(curator)
         progress("counting", 0, 1)
         label, rows = count_labels(curator, columns.label, counts, checkpoint)
-        asked = Task(columns=columns, label=label, rows=rows, checkpoint=checkpoint)
+        asked = TrainingTask(columns=columns, label=label, rows=rows, checkpoint=checkpoint)
         generator = self.train(curator, training, asked, progress)
         network = complete_network(network_of(generator, schema, label, rows), schema, rows)
         return Model(
@@ -114,12 +114,14 @@ class GeneratorSynthesizer(Synthesizer):
         return Checkpoint()
 
     @abstractmethod
-    def train(self, curator: Curator, budget: Budget, task: Task, progress: Progress) -> Generator:
+    def train(
+        self, curator: Curator, budget: Budget, task: TrainingTask, progress: Progress
+    ) -> Generator:
         """A generator, for the budget that is left."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class TrainingTask:
     """What a generator is trained for.
 
     Parameters
@@ -134,7 +136,7 @@ class Task:
         Where the state of training is kept.
     """
 
-    columns: Columns
+    columns: GeneratedColumns
     label: Node | None
     rows: float
     checkpoint: Checkpoint
@@ -162,7 +164,7 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns:
+class GeneratedColumns:
     """What a generator makes, and what it is told.
 
     Parameters
@@ -177,7 +179,7 @@ class Columns:
     label: Category | None
 
     @classmethod
-    def of(cls, schema: Schema, label: str | None) -> Columns:
+    def of(cls, schema: Schema, label: str | None) -> GeneratedColumns:
         """Pixels as numbers, all else as codes."""
         image = ImageColumns.of(schema)
         told: Attribute | None = None
@@ -206,10 +208,10 @@ class Columns:
             return self.inputs.coded
         return self.inputs.coded[:-1]
 
-    def outputs(self, schema: Schema) -> Outputs:
+    def outputs(self, schema: Schema) -> OutputLayer:
         """What the generator gives."""
         sizes = tuple(schema[name].size for name in self.coded)
-        return Outputs(scaled=len(self.inputs.scaled), sizes=sizes)
+        return OutputLayer(scaled=len(self.inputs.scaled), sizes=sizes)
 
 
 def count_labels(
@@ -250,7 +252,7 @@ def complete_network(network: Network, schema: Schema, rows: float) -> Network:
     return Network((*network.nodes, *constant))
 
 
-def dense_generator(columns: Columns, network: DenseNetwork) -> Generator:
+def dense_generator(columns: GeneratedColumns, network: DenseNetwork) -> Generator:
     """A trained network as a model holds it."""
     layers = network.layers()
     if columns.inputs.scaled and not columns.coded:

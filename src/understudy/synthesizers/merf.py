@@ -22,12 +22,12 @@ from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.dense_networks import Adam, DenseNetwork
 from understudy.synthesizers.generated_tables import (
-    Columns,
+    GeneratedColumns,
     GeneratorSynthesizer,
-    Task,
+    TrainingTask,
     dense_generator,
 )
-from understudy.synthesizers.parameters import Number, WholeNumber, parameter
+from understudy.synthesizers.parameters import RealNumber, WholeNumber, parameter
 from understudy.synthesizers.registry import register
 
 LATENT = 16
@@ -63,19 +63,21 @@ class MERF(GeneratorSynthesizer):
     """
 
     features: int = parameter(1000, WholeNumber(1, 100_000), "Random directions.")
-    bandwidth: float = parameter(0.35, Number(above=0), "The width of the kernel.")
+    bandwidth: float = parameter(0.35, RealNumber(above=0), "The width of the kernel.")
     training_steps: int = parameter(
         2000, WholeNumber(1, 1_000_000), "Steps of the generator, at no price."
     )
     hidden: int = parameter(128, WholeNumber(1, 4096), "Units of hidden layers.")
 
-    def train(self, curator: Curator, budget: Budget, task: Task, progress: Progress) -> Generator:
+    def train(
+        self, curator: Curator, budget: Budget, task: TrainingTask, progress: Progress
+    ) -> Generator:
         """Ask for the mean, and make a generator whose rows have it."""
         function = self._features(curator.schema, task.columns)
         mean = curator.sum_vectors(function, budget, clip=1.0).values / task.rows
         return self._approach(curator.schema, task, function, mean, progress)
 
-    def _features(self, schema: Schema, columns: Columns) -> RandomFeatures:
+    def _features(self, schema: Schema, columns: GeneratedColumns) -> RandomFeatures:
         """Public random directions, always the same ones."""
         labels, width = 1, columns.inputs.width(schema)
         if columns.label is not None:
@@ -91,7 +93,7 @@ class MERF(GeneratorSynthesizer):
     def _approach(
         self,
         schema: Schema,
-        task: Task,
+        task: TrainingTask,
         function: RandomFeatures,
         mean: NDArray[np.float64],
         progress: Progress,

@@ -44,7 +44,7 @@ class Constraint(ABC):
 
 
 @dataclass(frozen=True)
-class Number(Constraint):
+class RealNumber(Constraint):
     """A finite number between two others; ``above`` and ``below`` are not allowed themselves."""
 
     low: float | None = None
@@ -81,7 +81,7 @@ class Number(Constraint):
 
 
 @dataclass(frozen=True)
-class Share(Constraint):
+class Proportion(Constraint):
     """A share of a whole that leaves something to others."""
 
     metavar = "SHARE"
@@ -91,7 +91,7 @@ class Share(Constraint):
 
     def allows(self, value: Any) -> bool:
         """Whether a value lies between 0 and 1, the ends not included."""
-        return Number(above=0, below=1).allows(value)
+        return RealNumber(above=0, below=1).allows(value)
 
     def parse(self, text: str) -> float:
         """A decimal number."""

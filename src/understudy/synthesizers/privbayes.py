@@ -46,9 +46,9 @@ from understudy.synthesizers.parameters import (
     Choice,
     ColumnName,
     Flag,
-    Number,
     Optional,
-    Share,
+    Proportion,
+    RealNumber,
     WholeNumber,
     parameter,
     repair_parameter,
@@ -135,9 +135,9 @@ class PrivBayes(Synthesizer):
         Optional(WholeNumber(0)),
         "Parents of each attribute; as many as are useful when not given.",
     )
-    beta: float = parameter(0.3, Share(), "Share of the budget for the network's structure.")
+    beta: float = parameter(0.3, Proportion(), "Share of the budget for the network's structure.")
     theta: float | None = parameter(
-        None, Optional(Number(above=0)), "How useful a table must be to be considered."
+        None, Optional(RealNumber(above=0)), "How useful a table must be to be considered."
     )
     score: Literal["auto", "I", "F", "R"] = parameter(
         "R",
@@ -164,7 +164,10 @@ class PrivBayes(Synthesizer):
         option=None,
     )
     penalty: float = parameter(
-        0.15, Number(low=0), "Handicap of a table, in halves of its expected noise.", option=None
+        0.15,
+        RealNumber(low=0),
+        "Handicap of a table, in halves of its expected noise.",
+        option=None,
     )
     repair: Repair = repair_parameter()
     consistent: bool | None = parameter(
@@ -186,7 +189,7 @@ class PrivBayes(Synthesizer):
     )
     table_power: float = parameter(
         1 / 3,
-        Number(low=0, high=1),
+        RealNumber(low=0, high=1),
         "A table's share of the budget is proportional to this power of its cells.",
         option=None,
     )

@@ -189,7 +189,7 @@ class Search:
         if self._no_choice():
             return pairs + [(name, (Axis(first),)) for name in left]
         steps = self.structure.equally(len(left))
-        candidates_of = _Candidates(self)
+        candidates_of = _CandidateParents(self)
         for step, budget in enumerate(steps):
             progress("learning the network", step, len(steps))
             candidates = candidates_of.candidates([child for child, _ in pairs], left)
@@ -227,7 +227,7 @@ class Search:
         return unit
 
 
-class _Candidates:
+class _CandidateParents:
     """The candidates of each step, grown as the network grows."""
 
     def __init__(self, search: Search) -> None:

@@ -28,7 +28,7 @@ _WHOLE_DECIMALS = re.compile(r"(DECIMAL|NUMERIC|NUMBER)")
 
 
 @dataclass
-class _Column:
+class _DeclaredColumn:
     name: str
     kind: str | None = None
     required: bool = False
@@ -59,7 +59,7 @@ def read_sql(text: str, asked: CodebookRequest) -> Found:
         raise asked.bad("holds no CREATE TABLE that can be read; is it SQL of a common dialect?")
     schema = asked.pick(tables, "name the table's file too, or give one CREATE TABLE alone")
     enums = _enums(text)
-    columns: dict[str, _Column] = {}
+    columns: dict[str, _DeclaredColumn] = {}
     for definition in schema.find_all(exp.ColumnDef):
         column = _read_column(definition, enums, exp)
         columns[column.name.casefold()] = column
@@ -110,8 +110,8 @@ def _enums(text: str) -> dict[str, list[str]]:
     }
 
 
-def _read_column(definition: Any, enums: dict[str, list[str]], exp: Any) -> _Column:
-    column = _Column(definition.name)
+def _read_column(definition: Any, enums: dict[str, list[str]], exp: Any) -> _DeclaredColumn:
+    column = _DeclaredColumn(definition.name)
     kind = definition.args.get("kind")
     if kind is not None:
         _read_type(column, kind, enums, exp)
@@ -129,7 +129,7 @@ def _read_column(definition: Any, enums: dict[str, list[str]], exp: Any) -> _Col
     return column
 
 
-def _read_type(column: _Column, kind: Any, enums: dict[str, list[str]], exp: Any) -> None:
+def _read_type(column: _DeclaredColumn, kind: Any, enums: dict[str, list[str]], exp: Any) -> None:
     written = kind.sql().upper()
     name = written.split("(")[0].strip().rsplit(".", 1)[-1].strip('"')
     if name.casefold() in enums:
@@ -145,7 +145,7 @@ def _read_type(column: _Column, kind: Any, enums: dict[str, list[str]], exp: Any
         column.low = 0
 
 
-def _read_decimal(column: _Column, sizes: list[int]) -> None:
+def _read_decimal(column: _DeclaredColumn, sizes: list[int]) -> None:
     """NUMERIC(5) holds whole numbers, NUMERIC(5, 2) numbers with two decimals."""
     if len(sizes) == 1 or (len(sizes) == 2 and sizes[1] == 0):
         column.kind = "integer"
@@ -169,7 +169,7 @@ def _all_of(condition: Any, exp: Any) -> Iterator[Any]:
             yield one
 
 
-def _apply(condition: Any, columns: dict[str, _Column], exp: Any) -> None:
+def _apply(condition: Any, columns: dict[str, _DeclaredColumn], exp: Any) -> None:
     """Note what a condition on a single column says; others are left aside."""
     if isinstance(condition, exp.Or):
         _apply_alternatives(condition, columns, exp)
@@ -188,7 +188,7 @@ def _apply(condition: Any, columns: dict[str, _Column], exp: Any) -> None:
 
 
 def _apply_comparison(
-    condition: Any, column: _Column | None, columns: dict[str, _Column], exp: Any
+    condition: Any, column: _DeclaredColumn | None, columns: dict[str, _DeclaredColumn], exp: Any
 ) -> None:
     upper = isinstance(condition, exp.LT | exp.LTE)
     value = _literal(condition.expression, exp)
@@ -205,7 +205,7 @@ def _apply_comparison(
         column.low = value
 
 
-def _apply_alternatives(condition: Any, columns: dict[str, _Column], exp: Any) -> None:
+def _apply_alternatives(condition: Any, columns: dict[str, _DeclaredColumn], exp: Any) -> None:
     """``sex = 'F' OR sex = 'M'`` lists values."""
     equals = list(condition.flatten())
     if not all(isinstance(one, exp.EQ) for one in equals):
@@ -216,7 +216,7 @@ def _apply_alternatives(condition: Any, columns: dict[str, _Column], exp: Any) -
         next(iter(found.values())).values = values
 
 
-def _column(node: Any, columns: dict[str, _Column], exp: Any) -> _Column | None:
+def _column(node: Any, columns: dict[str, _DeclaredColumn], exp: Any) -> _DeclaredColumn | None:
     while isinstance(node, exp.Paren | exp.Cast):
         node = node.this
     if isinstance(node, exp.Column):
@@ -240,7 +240,7 @@ def _literal(node: Any, exp: Any) -> Any:
     return as_number(node.this)
 
 
-def _facts(column: _Column) -> Facts:
+def _facts(column: _DeclaredColumn) -> Facts:
     kind = column.kind
     if column.unique:
         kind = "identifier"

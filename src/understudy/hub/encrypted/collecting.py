@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from understudy.data.files import parse_json
 from understudy.data.schema import Schema
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import EncryptionPlan
 from understudy.encrypted.session import Store
 from understudy.encrypted.uploads import Upload, max_upload_bytes, upload_statement
 from understudy.encrypted.ways import check_method
@@ -45,7 +45,7 @@ class Collection:
     """What the owners of a data set agreed on."""
 
     dataset: str
-    plan: Plan
+    plan: EncryptionPlan
     owners: Mapping[str, Certificate]
     service: str
     """The crypto service, by the name that the worker's own settings explain."""
@@ -94,7 +94,7 @@ def set_plan(
     found = read_dataset(c, dataset)
     if found.mode != ENCRYPTED:
         raise InputError("Only a data set of encrypted uploads has a plan.")
-    plan = Plan.from_dict(document, "The plan")
+    plan = EncryptionPlan.from_dict(document, "The plan")
     _check_plan(plan, found)
     owners = _read_certificates(plan, certificates)
     check_name(service)
@@ -235,7 +235,7 @@ def check_request(
 # --------------------------------------------------------------------------- details
 
 
-def _check_plan(plan: Plan, dataset: Dataset) -> None:
+def _check_plan(plan: EncryptionPlan, dataset: Dataset) -> None:
     """The data set promises what the plan does, and no more."""
     if plan.schema.to_dict() != Schema.from_dict(dict(dataset.schema)).to_dict():
         raise InputError(
@@ -255,7 +255,9 @@ def _check_plan(plan: Plan, dataset: Dataset) -> None:
         raise InputError("The plan has no tables, which a synthetic table needs.")
 
 
-def _read_certificates(plan: Plan, certificates: Mapping[str, str]) -> dict[str, Certificate]:
+def _read_certificates(
+    plan: EncryptionPlan, certificates: Mapping[str, str]
+) -> dict[str, Certificate]:
     if sorted(certificates) != list(plan.owners):
         raise InputError("There must be a certificate of each owner of the plan, and no other.")
     found = {name: Certificate.from_pem(text, name) for name, text in certificates.items()}
@@ -268,7 +270,7 @@ def _read_certificates(plan: Plan, certificates: Mapping[str, str]) -> dict[str,
 def _read(row: sa.RowMapping) -> Collection:
     return Collection(
         dataset=row["dataset"],
-        plan=Plan.from_dict(row["plan"], "The stored plan"),
+        plan=EncryptionPlan.from_dict(row["plan"], "The stored plan"),
         owners={name: Certificate.from_pem(text, name) for name, text in row["owners"].items()},
         service=row["service"],
     )

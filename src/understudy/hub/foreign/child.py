@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.hub.foreign.confinement import (
-    Limits,
+    ResourceLimits,
     enter_own_root,
     leave_network,
     limit_resources,
@@ -31,7 +31,7 @@ def main(arguments: str) -> None:
     """Shut the process in, then run the algorithm; ``arguments`` is a JSON object."""
     told = json.loads(arguments)
     package = Path(told["package"])
-    limits = Limits(**told["limits"])
+    limits = ResourceLimits(**told["limits"])
     layers = ["seccomp", "landlock"]
     if leave_network():  # first of all, since it takes a process without threads
         layers.append("namespaces")

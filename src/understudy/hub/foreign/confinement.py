@@ -120,7 +120,7 @@ _CLONE3 = 435
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ResourceLimits:
     """What a foreign algorithm may use.
 
     Parameters
@@ -163,7 +163,7 @@ def check_confinement() -> None:
         )
 
 
-def limit_resources(limits: Limits) -> None:
+def limit_resources(limits: ResourceLimits) -> None:
     """No more memory, time and handles than that; no file, no core dump."""
     seconds = max(math.ceil(limits.cpu_seconds or limits.seconds), 1)
     for what, most in (

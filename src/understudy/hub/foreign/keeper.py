@@ -24,7 +24,7 @@ from understudy.data.files import parse_json
 from understudy.data.schema import Schema
 from understudy.errors import BudgetError, InputError, UnderstudyError
 from understudy.federation.messages import Message
-from understudy.hub.foreign.confinement import Limits, check_confinement
+from understudy.hub.foreign.confinement import ResourceLimits, check_confinement
 from understudy.hub.foreign.packages import Package
 from understudy.hub.foreign.pipe_curator import write_start
 from understudy.hub.foreign.pipes import Pipe, PipeBroken
@@ -67,7 +67,7 @@ class ForeignMethod(Synthesizer):
 
     name: ClassVar[str] = "foreign"
     package: ClassVar[Package]
-    limits: ClassVar[Limits] = Limits()
+    limits: ClassVar[ResourceLimits] = ResourceLimits()
     rows_on_disk: ClassVar[bool] = True
     for_strangers: ClassVar[bool] = True
 
@@ -114,7 +114,7 @@ class ForeignMethod(Synthesizer):
 
 
 def method_of(
-    package: Package, limits: Limits | None = None, *, rows_on_disk: bool = True
+    package: Package, limits: ResourceLimits | None = None, *, rows_on_disk: bool = True
 ) -> type[ForeignMethod]:
     """The methods of a package as a class of synthesizers.
 
@@ -127,17 +127,19 @@ def method_of(
         decrypted into memory.
     """
 
-    class Method(ForeignMethod):
+    class BoxedMethod(ForeignMethod):
         """A method of the package."""
 
-    Method.package = package
-    Method.limits = limits or Limits()
-    Method.rows_on_disk = rows_on_disk
-    return Method
+    BoxedMethod.package = package
+    BoxedMethod.limits = limits or ResourceLimits()
+    BoxedMethod.rows_on_disk = rows_on_disk
+    return BoxedMethod
 
 
 @contextlib.contextmanager
-def start_algorithm(package: Package, limits: Limits, *, own_root: bool = True) -> Iterator[Pipe]:
+def start_algorithm(
+    package: Package, limits: ResourceLimits, *, own_root: bool = True
+) -> Iterator[Pipe]:
     """A process that has shut itself in, ready for its start; it is gone at the end.
 
     Parameters
@@ -233,7 +235,9 @@ class Conversation:
         Told what the algorithm says of its progress.
     """
 
-    def __init__(self, curator: Curator, pipe: Pipe, limits: Limits, progress: Progress) -> None:
+    def __init__(
+        self, curator: Curator, pipe: Pipe, limits: ResourceLimits, progress: Progress
+    ) -> None:
         self._views: dict[str | None, Curator] = {None: curator}
         self._curator = curator
         self._pipe = pipe

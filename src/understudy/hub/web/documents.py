@@ -10,8 +10,8 @@ from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from understudy.hub.amounts import Price
-from understudy.hub.pages import Page as CorePage
-from understudy.hub.records import Dataset, Job, Release, Request
+from understudy.hub.pages import ListPage as CorePage
+from understudy.hub.records import Dataset, Job, ReleaseRecord, Request
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="A random id.")]
 PageNumber = Annotated[int, Query(ge=1, le=1_000_000, description="The first page is 1.")]
@@ -309,7 +309,7 @@ def write_job(job: Job) -> dict[str, Any]:
     }
 
 
-def write_release(release: Release) -> dict[str, Any]:
+def write_release(release: ReleaseRecord) -> dict[str, Any]:
     """A release, without the content of its files."""
     return {
         "id": release.id,

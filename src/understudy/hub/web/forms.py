@@ -26,7 +26,7 @@ FORGED = (
 )
 
 
-class Form:
+class WebForm:
     """The fields of a form, read by name and checked as they are read."""
 
     def __init__(self, fields: dict[str, list[str]], files: dict[str, bytes]) -> None:
@@ -118,7 +118,7 @@ class Form:
         }
 
 
-async def read_form(request: Request) -> Form:
+async def read_form(request: Request) -> WebForm:
     """The form that was sent, if it was made by this hub for this browser."""
     fields: dict[str, list[str]] = {}
     files: dict[str, bytes] = {}
@@ -129,7 +129,7 @@ async def read_form(request: Request) -> Form:
             else:
                 fields.setdefault(name, []).append(value)
     await run_in_threadpool(check_origin, request, fields.get("csrf", [""])[0])
-    return Form(fields, files)
+    return WebForm(fields, files)
 
 
 def check_origin(request: Request, code: str) -> None:
@@ -156,4 +156,4 @@ def _equal(expected: str, code: str) -> bool:
     return hmac.compare_digest(expected.encode(), code.encode("utf-8", "surrogatepass"))
 
 
-SentForm = Annotated[Form, Depends(read_form)]
+SentForm = Annotated[WebForm, Depends(read_form)]

@@ -13,7 +13,7 @@ from understudy.hub.database import Transaction
 from understudy.hub.jobs import AGENT
 from understudy.hub.names import MANAGE
 from understudy.hub.policy import Operation
-from understudy.hub.records import Release, read_release_rows
+from understudy.hub.records import ReleaseRecord, read_release_rows
 from understudy.hub.tables import agents, datasets, holders, jobs, releases, roles, surveys, users
 
 
@@ -73,7 +73,7 @@ def requests_of_jobs(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
     return {row["id"]: row["request"] for row in c.rows(query)}
 
 
-def release_of_job(c: Transaction, job: str) -> Release | None:
+def release_of_job(c: Transaction, job: str) -> ReleaseRecord | None:
     """What came of a job."""
     row = c.first(sa.select(releases).where(releases.c.job == job))
     if row is None:

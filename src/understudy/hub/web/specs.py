@@ -12,7 +12,7 @@ from understudy.hub import operations
 from understudy.hub.amounts import Price
 from understudy.hub.protection import read_protected
 from understudy.hub.records import Dataset
-from understudy.hub.web.forms import Form
+from understudy.hub.web.forms import WebForm
 from understudy.synthesizers.parameters import Parameter, file_parameters
 from understudy.synthesizers.registry import Method, find_method
 
@@ -48,7 +48,7 @@ class Preview:
     tables: tuple[dict[str, Any], ...] = ()
 
 
-def read_spec(form: Form, operation: str) -> dict[str, Any]:
+def read_spec(form: WebForm, operation: str) -> dict[str, Any]:
     """The spec that the fields of a form describe."""
     spec: dict[str, Any] = {
         "epsilon": form.number("epsilon", "Epsilon"),
@@ -86,7 +86,7 @@ def list_options(method: Method) -> list[Parameter]:
     return [one for one in method.parameters if one.option is not None and one.name not in hidden]
 
 
-def _read_options(form: Form, name: str) -> dict[str, Any]:
+def _read_options(form: WebForm, name: str) -> dict[str, Any]:
     """The options of a method that were typed; the others stay at their defaults."""
     found: dict[str, Any] = {}
     for one in list_options(find_method(name)):
@@ -115,7 +115,7 @@ def list_learner_options(learner: str) -> dict[str, str]:
     }
 
 
-def _read_learner_options(form: Form, learner: str) -> dict[str, Any]:
+def _read_learner_options(form: WebForm, learner: str) -> dict[str, Any]:
     """The parameters of a learner that were typed: numbers, or words; the learner checks them."""
     found: dict[str, Any] = {}
     for name in list_learner_options(learner):

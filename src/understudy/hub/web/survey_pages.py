@@ -24,7 +24,7 @@ from understudy.hub.survey_results import (
 from understudy.hub.survey_waves import open_next_wave
 from understudy.hub.surveys import Survey, SurveySpec
 from understudy.hub.web.documents import Id
-from understudy.hub.web.forms import Form, SentForm
+from understudy.hub.web.forms import SentForm, WebForm
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
 from understudy.hub.web.state import Site
@@ -146,7 +146,7 @@ def _show_new(
     expected, questions, trouble = None, 0, ""
     if typed["items"].strip():
         try:
-            form = Form({name: [value] for name, value in typed.items()}, {})
+            form = WebForm({name: [value] for name, value in typed.items()}, {})
             spec = _read_spec(form, title="Survey")
             plan = spec.questionnaire.plan(spec.epsilons, spec.persons, "Survey")
             expected, questions = expect_errors(plan, spec.persons), len(plan.questions)
@@ -165,7 +165,7 @@ def _show_new(
     )
 
 
-def _read_spec(form: Form, title: str = "") -> SurveySpec:
+def _read_spec(form: WebForm, title: str = "") -> SurveySpec:
     """What the form of a new survey says."""
     items = form.text("items", "The items", most=200_000)
     given: Any = items

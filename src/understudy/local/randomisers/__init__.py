@@ -17,7 +17,7 @@ from understudy.local.randomisers.base import (
 )
 from understudy.local.randomisers.binning import Bins, equal_frequency_bins, equal_width_bins
 from understudy.local.randomisers.choice import best_randomiser
-from understudy.local.randomisers.direct import DirectEncoding, RandomisedResponse
+from understudy.local.randomisers.direct import BinaryResponse, DirectEncoding
 from understudy.local.randomisers.duchi import Duchi
 from understudy.local.randomisers.hadamard import HadamardResponse
 from understudy.local.randomisers.hashing import OptimalHashing
@@ -29,6 +29,7 @@ from understudy.local.randomisers.unary import OptimalUnary, SymmetricUnary, Thr
 from understudy.local.randomisers.words import Words
 
 __all__ = [
+    "BinaryResponse",
     "Bins",
     "CategoricalRandomiser",
     "DirectEncoding",
@@ -40,7 +41,6 @@ __all__ = [
     "OptimalHashing",
     "OptimalUnary",
     "Piecewise",
-    "RandomisedResponse",
     "Randomiser",
     "SquareWave",
     "SubsetSelection",

@@ -115,14 +115,14 @@ class DirectEncoding(WordRandomiser):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomisedResponse(DirectEncoding):
+class BinaryResponse(DirectEncoding):
     """Randomised response to a question of yes (1) or no (0): direct encoding of two values. Two
     fair coins, the book's form, are epsilon = ln 3.
 
     Examples
     --------
     >>> import math
-    >>> coins = RandomisedResponse(epsilon=math.log(3))
+    >>> coins = BinaryResponse(epsilon=math.log(3))
     >>> round(float(coins.p), 9), round(math.sqrt(coins.variance(32561)[1]))
     (0.75, 156)
     """

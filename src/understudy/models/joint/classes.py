@@ -105,7 +105,7 @@ class Effects:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classes:
+class LatentClasses:
     """Shares of classes, and for each class the shares of every column's codes.
 
     Attributes
@@ -156,7 +156,7 @@ class FittedClasses:
         How many directions all effects have.
     """
 
-    classes: Classes
+    classes: LatentClasses
     parameters: float
     freedom: int
 
@@ -237,10 +237,12 @@ class _Fit:
         )
         return np.asarray(found.x, dtype=np.float64)
 
-    def classes(self, parameters: Table) -> Classes:
+    def classes(self, parameters: Table) -> LatentClasses:
         """The classes that parameters stand for."""
         sizes, _, _, codes = self._unpack(parameters)
-        return Classes(names=self.known.names, sizes=self.known.sizes, shares=sizes, codes=codes)
+        return LatentClasses(
+            names=self.known.names, sizes=self.known.sizes, shares=sizes, codes=codes
+        )
 
     def misfit(self, parameters: Table) -> float:
         """Squared residuals, each over its variance."""

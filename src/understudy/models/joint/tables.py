@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.joint.classes import Classes, FittedClasses, fit_classes
+from understudy.models.joint.classes import FittedClasses, LatentClasses, fit_classes
 from understudy.models.joint.effects import MAX_ORDER, Effect, Part, find_effect
 
 Table = NDArray[np.float64]
@@ -57,7 +57,7 @@ class JointEstimate:
         self.sampling_part = sampling_part
         """The part of the variance that comes from asking only some persons."""
         self.fitted: FittedClasses = fit_classes(self.sizes, effects)
-        self.classes: Classes = self.fitted.classes
+        self.classes: LatentClasses = self.fitted.classes
         pairs = [effect for part, effect in effects.items() if len(part) == 2]
         self._pair_freedom = float(sum(effect.freedom for effect in pairs))
         self._pair_noise = _mean_noise(pairs)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryAnswer:
     """The answer to a query.
 
     Attributes
@@ -113,7 +113,7 @@ class Answer:
         return {"question": self.query, **{name: getattr(self, name) for name in names}}
 
 
-def answer(model: Model, text: str, query: Query | None = None) -> Answer:
+def answer(model: Model, text: str, query: Query | None = None) -> QueryAnswer:
     """Answer a count, share or mean from a model; see
     :meth:`understudy.models.model.Model.query`.
     """
@@ -131,12 +131,12 @@ def answer(model: Model, text: str, query: Query | None = None) -> Answer:
     return with_parts(model, text, "count", rows * share, event.parts().times(rows))
 
 
-def with_parts(model: Model, text: str, kind: Kind, value: float, parts: Parts) -> Answer:
+def with_parts(model: Model, text: str, kind: Kind, value: float, parts: Parts) -> QueryAnswer:
     """An answer, with an error that is made of its parts and their factors."""
     scaled = model.errors.scale(parts)
     noise, misfit, cut = (math.sqrt(v) for v in (scaled.noise, scaled.misfit, scaled.cut))
     error = math.sqrt(scaled.noise + scaled.misfit + scaled.cut)
-    return Answer(text, kind, value, error, noise, misfit, cut)
+    return QueryAnswer(text, kind, value, error, noise, misfit, cut)
 
 
 def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tuple[float, Parts]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
 from understudy.models.factors import Factor, Variable, function_of
-from understudy.models.query.answers import Answer, answer
+from understudy.models.query.answers import QueryAnswer, answer
 from understudy.models.query.conditions import Subset, compare_values
 from understudy.models.query.events import cut_sides, eliminate
 from understudy.models.query.syntax import Atom, Condition, Query, both
@@ -30,7 +30,7 @@ a probability of 95 %), and ends where hardly any is.
 
 
 @dataclass(frozen=True, repr=False)
-class RangeAnswer(Answer):
+class RangeAnswer(QueryAnswer):
     """An answer whose interval need not lie evenly about its value, or that is a range and no more.
 
     Attributes
@@ -72,16 +72,16 @@ def add_present(query: Query) -> Condition:
     return both(query.condition, Atom(Subset(query.attribute).without()))
 
 
-def divide_answers(text: str, part: Answer, whole: Answer) -> Answer:
+def divide_answers(text: str, part: QueryAnswer, whole: QueryAnswer) -> QueryAnswer:
     """A part over a whole, as a share; rows in the part and all others have noise each by
     itself.
     """
     if whole.value <= 0:
-        return Answer(text, "share", math.nan, 0.0)
+        return QueryAnswer(text, "share", math.nan, 0.0)
     share = min(part.value / whole.value, 1.0)
     others = math.sqrt(max(whole.error**2 - part.error**2, 0.0))
     error = math.hypot((1 - share) * part.error, share * others) / whole.value
-    return Answer(text, "share", share, error)
+    return QueryAnswer(text, "share", share, error)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _joint_truths(
     return elimination.table / total, truths
 
 
-def answer_quantile(model: Model, text: str, query: Query) -> Answer:
+def answer_quantile(model: Model, text: str, query: Query) -> QueryAnswer:
     """A median or quantile; its interval is that of the share of rows below it."""
     found = _distribute(model, query)
     value = found.quantile(query.level)
@@ -192,7 +192,7 @@ def answer_quantile(model: Model, text: str, query: Query) -> Answer:
     return RangeAnswer(text, query.kind, value, error, ends=ends, attribute=query.attribute)
 
 
-def answer_extreme(model: Model, text: str, query: Query) -> Answer:
+def answer_extreme(model: Model, text: str, query: Query) -> QueryAnswer:
     """The smallest or largest value as a range: where it lies with a probability of about 95 %."""
     found = _distribute(model, query)
     rows = max(answer(model, text, Query(kind="count", condition=add_present(query))).value, 1.0)

@@ -32,7 +32,7 @@ MAX_TABLE_LINES = 30
 
 
 @dataclass(frozen=True, repr=False)
-class Estimate:
+class GroupEstimate:
     """Estimated counts over some attributes.
 
     Attributes
@@ -129,7 +129,7 @@ class Estimate:
         return []
 
 
-def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
+def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> GroupEstimate:
     """Estimated counts from a model; see :meth:`understudy.models.model.Model.marginal`."""
     if not parts:
         raise InputError("A marginal needs at least one attribute.")
@@ -169,7 +169,7 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
     labels = tuple(axis_labels(model.schema[axis.attribute], axis.level) for axis in axes)
     shares = elimination.table / total
     drawing = drawing_variance(model, shares)
-    return Estimate(
+    return GroupEstimate(
         axes, labels, rows * shares, elimination, rows, rows_deviation(model), drawing, total
     )
 

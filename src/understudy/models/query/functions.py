@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from understudy.data.schema import Attribute, Quantity
 from understudy.errors import InputError
 from understudy.models.query.answers import (
-    Answer,
     Centred,
+    QueryAnswer,
     answer,
     bin_values,
     spread_inside,
@@ -48,7 +48,7 @@ PARTS_OF_A_BIN = 32
 
 
 @dataclass(frozen=True)
-class GroupedAnswer(OneAnswer[Answer]):
+class GroupedAnswer(OneAnswer[QueryAnswer]):
     """The answer to a query with groups, or of several conditions.
 
     Attributes
@@ -66,7 +66,7 @@ class GroupedAnswer(OneAnswer[Answer]):
     query: str
     group_by: tuple[str, ...]
     groups: tuple[tuple[str, ...], ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[QueryAnswer, ...]
 
     @property
     def value(self) -> float:
@@ -103,14 +103,14 @@ class GroupedAnswer(OneAnswer[Answer]):
         return {"question": self.query, "group_by": list(self.group_by), "answers": listed}
 
 
-def show_answer(answer: Answer) -> str:
+def show_answer(answer: QueryAnswer) -> str:
     """An answer in words; of an empty group there may be none."""
     if math.isnan(answer.value):
         return "no rows"
     return repr(answer)
 
 
-def answer_query(model: Model, text: str) -> Answer | GroupedAnswer:
+def answer_query(model: Model, text: str) -> QueryAnswer | GroupedAnswer:
     """Answer any query from a model; see :meth:`understudy.models.model.Model.query`."""
     query = parse(text, model.schema)
     if model.gaussians is not None:
@@ -124,7 +124,7 @@ def answer_query(model: Model, text: str) -> Answer | GroupedAnswer:
     return _answer_one(model, text, query)
 
 
-def _answer_one(model: Model, text: str, query: Query) -> Answer:
+def _answer_one(model: Model, text: str, query: Query) -> QueryAnswer:
     if query.kind in ("count", "share"):
         return answer(model, text, query)
     if query.kind == "mean" and query.bounds is None:
@@ -152,7 +152,7 @@ def _answer_groups(model: Model, text: str, query: Query) -> GroupedAnswer:
     return GroupedAnswer(text, names, tuple(labels), tuple(found))
 
 
-def _answer_group(model: Model, text: str, query: Query, group: Condition) -> Answer:
+def _answer_group(model: Model, text: str, query: Query, group: Condition) -> QueryAnswer:
     alone = replace(query, groups=())
     if query.kind == "share":
         return _share_of_group(model, text, query.condition, group)
@@ -165,15 +165,15 @@ def _answer_group(model: Model, text: str, query: Query, group: Condition) -> An
         if query.kind in ("count", "sum"):
             raise
         # By the model the group is empty: there is no mean of nothing.
-        return Answer(text, query.kind, math.nan, 0.0)
+        return QueryAnswer(text, query.kind, math.nan, 0.0)
 
 
 def _share_of_group(
     model: Model, text: str, condition: Condition | None, group: Condition
-) -> Answer:
+) -> QueryAnswer:
     """The share of a group's rows that fit."""
     if condition is None:
-        return Answer(text, "share", 1.0, 0.0)
+        return QueryAnswer(text, "share", 1.0, 0.0)
     fits = answer(model, text, Query(kind="share", condition=both(group, condition)))
     whole = answer(model, text, Query(kind="share", condition=group))
     return divide_answers(text, fits, whole)
@@ -225,7 +225,7 @@ def _moments(model: Model, query: Query) -> tuple[float, float]:
     return mass, Event(model, condition, query.attribute, values).probability / mass
 
 
-def _mean(model: Model, text: str, query: Query) -> Answer:
+def _mean(model: Model, text: str, query: Query) -> QueryAnswer:
     """A mean of clipped values."""
     assert query.attribute is not None
     mass, mean = _moments(model, query)
@@ -254,7 +254,7 @@ def _inside_bounds(query: Query) -> NDArray[np.float64] | float:
     return ((edges[1:] > low) & (edges[:-1] < high)).astype(np.float64)
 
 
-def _sum(model: Model, text: str, query: Query) -> Answer:
+def _sum(model: Model, text: str, query: Query) -> QueryAnswer:
     """A mean times the number of rows that have a value."""
     count = answer(model, text, Query(kind="count", condition=add_present(query)))
     mean = _answer_one(model, text, replace(query, kind="mean"))
@@ -263,7 +263,7 @@ def _sum(model: Model, text: str, query: Query) -> Answer:
         by_count = mean.value * getattr(count, part)
         return math.hypot(by_count, count.value * getattr(mean, part))
 
-    return Answer(
+    return QueryAnswer(
         text,
         "sum",
         mean.value * count.value,
@@ -271,7 +271,7 @@ def _sum(model: Model, text: str, query: Query) -> Answer:
     )
 
 
-def _variance(model: Model, text: str, query: Query) -> Answer:
+def _variance(model: Model, text: str, query: Query) -> QueryAnswer:
     """The variance over the rows that fit, or its root."""
     attribute = query.attribute
     assert attribute is not None
@@ -323,7 +323,7 @@ def _weight(
     return np.maximum(high - low, 0.0)
 
 
-FUNCTIONS: dict[str, Callable[[Model, str, Query], Answer]] = {
+FUNCTIONS: dict[str, Callable[[Model, str, Query], QueryAnswer]] = {
     "mean": _mean,
     "sum": _sum,
     "variance": _variance,

@@ -42,7 +42,7 @@ from understudy.models.query.syntax import Condition as Condition
 from understudy.models.query.syntax import Group, Label
 from understudy.models.query.syntax import Kind as Kind
 from understudy.models.query.syntax import Query as Query
-from understudy.models.query.tokens import Token, TokenReader
+from understudy.models.query.tokens import QueryToken, TokenReader
 
 MAX_QUERY_LENGTH = 20_000
 MAX_QUERY_DEPTH = 64
@@ -116,7 +116,7 @@ class Parser(TokenReader):
             asked["bounds"] = self.bounds(attribute)
         return asked
 
-    def check_function(self, word: str, attribute: Attribute, place: Token) -> None:
+    def check_function(self, word: str, attribute: Attribute, place: QueryToken) -> None:
         """Refuse a function of what has no numbers, or no order."""
         numbers = isinstance(attribute, Category) and not isinstance(attribute.domain[0], str)
         if isinstance(attribute, Quantity):
@@ -287,7 +287,7 @@ def _words_after(condition: Condition | None, asked: dict[str, Any]) -> str:
     return "and, or, group by or the end"
 
 
-def _comparisons(token: Token, *, negated: bool) -> str:
+def _comparisons(token: QueryToken, *, negated: bool) -> str:
     """What may follow the name of an attribute in a condition."""
     if negated:
         return "in or between"

@@ -41,7 +41,7 @@ _TOKENS = re.compile(
 )
 
 
-class Token(NamedTuple):
+class QueryToken(NamedTuple):
     """A word, number, text or sign of a query, and where it stands."""
 
     kind: str
@@ -56,7 +56,7 @@ class Token(NamedTuple):
         return ""
 
 
-def split_tokens(text: str) -> list[Token]:
+def split_tokens(text: str) -> list[QueryToken]:
     """A query as tokens, the last of them its end."""
     tokens, place = [], 0
     while True:
@@ -69,7 +69,7 @@ def split_tokens(text: str) -> list[Token]:
                 what = f"{text[place : place + 12]!r} is not understood"
             raise InputError(f"The query cannot be read at character {place + 1}: {what}.")
         kind = str(found.lastgroup)
-        tokens.append(Token(kind, found.group(kind), found.start(kind)))
+        tokens.append(QueryToken(kind, found.group(kind), found.start(kind)))
         if kind == "end":
             return tokens
         place = found.end()
@@ -84,7 +84,7 @@ class TokenReader:
         self.at = 0
 
     @property
-    def now(self) -> Token:
+    def now(self) -> QueryToken:
         """The token that is next."""
         return self.tokens[self.at]
 
@@ -156,6 +156,6 @@ class TokenReader:
             found = f"found {token.text!r}"
         raise self.bad(token, f"expected {what}, but {found}.")
 
-    def bad(self, token: Token, cause: str) -> InputError:
+    def bad(self, token: QueryToken, cause: str) -> InputError:
         """What to say of a token."""
         return InputError(f"The query cannot be read at character {token.place + 1}: {cause}")

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from understudy.errors import InputError
 from understudy.hub import accounts, agents, algorithms, credentials
 from understudy.hub.accounts import User
-from understudy.hub.pages import Page, PageOf
+from understudy.hub.pages import ListPage, PageOf
 from understudy.hub.web.documents import (
     AlgorithmSent,
     Id,
@@ -71,7 +71,7 @@ def list_users(hub: TheHub, user: Bearer, page: PageNumber = 1) -> Listing:
     accounts.require_administrator(user)
     with hub.db.reading() as c:
         found, total = accounts.list_users(c, page)
-    listed = Page(items=tuple(found), number=page, size=50, total=total)
+    listed = ListPage(items=tuple(found), number=page, size=50, total=total)
     return Listing.of(listed, [write_user(one) for one in found])
 
 

@@ -17,7 +17,7 @@ from understudy.hub.names import ACCESS, PRICED
 from understudy.hub.policy import Decision, Operation, judge
 from understudy.hub.records import Dataset
 from understudy.hub.web.documents import Id
-from understudy.hub.web.forms import Form, SentForm
+from understudy.hub.web.forms import SentForm, WebForm
 from understudy.hub.web.problems import answer_problem, status_of
 from understudy.hub.web.rendering import go_to, render
 from understudy.hub.web.specs import (
@@ -85,7 +85,7 @@ def show_ask(
         with hub.db.reading() as c:
             found = datasets.show(c, viewer.id, dataset)
         typed["target"] = _likely_target(Schema.from_dict(dict(found.schema), "The schema"))
-    form = Form({name: [value] for name, value in typed.items()}, {})
+    form = WebForm({name: [value] for name, value in typed.items()}, {})
     return _page(request, hub, viewer, dataset, operation, form)
 
 
@@ -121,7 +121,7 @@ def _page(
     viewer: Any,
     dataset: Id,
     operation: str,
-    form: Form,
+    form: WebForm,
     status: int = 200,
     **values: Any,
 ) -> Response:

@@ -23,7 +23,7 @@ from understudy.hub.records import Dataset, read_dataset
 from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.web import lists
 from understudy.hub.web.documents import Id
-from understudy.hub.web.forms import Form, SentForm
+from understudy.hub.web.forms import SentForm, WebForm
 from understudy.hub.web.pages.requests import list_lines
 from understudy.hub.web.problems import status_of, status_on_page
 from understudy.hub.web.rendering import go_to, render
@@ -174,7 +174,7 @@ def revoke_agent(hub: TheHub, viewer: Viewer, agent: Id, form: SentForm) -> Resp
     return go_to("/mine", said="removed")
 
 
-def read_dataset_form(form: Form, before: Dataset | None) -> DatasetSpec:
+def read_dataset_form(form: WebForm, before: Dataset | None) -> DatasetSpec:
     """A data set as its form describes it; what cannot change stays as it was."""
     schema: Any
     if before is None:
@@ -210,7 +210,7 @@ def read_dataset_form(form: Form, before: Dataset | None) -> DatasetSpec:
     )
 
 
-def _read_unit(form: Form) -> Any:
+def _read_unit(form: WebForm) -> Any:
     person = form.text("person", "The column of the person", required=False, most=300)
     if not person:
         return "row"
@@ -218,7 +218,7 @@ def _read_unit(form: Form) -> Any:
     return {"person": person, "max_rows_per_person": most}
 
 
-def read_role_form(c: Transaction, form: Form) -> RoleSpec:
+def read_role_form(c: Transaction, form: WebForm) -> RoleSpec:
     """A role as its form describes it."""
     rules = []
     for operation in USES:
@@ -249,7 +249,7 @@ def read_role_form(c: Transaction, form: Form) -> RoleSpec:
     )
 
 
-def _read_attributes(form: Form) -> dict[str, list[str]]:
+def _read_attributes(form: WebForm) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for line in form.text("attributes", "The attributes", required=False).splitlines():
         name, colon, values = line.partition(":")

@@ -16,7 +16,7 @@ from understudy.hub import releases
 from understudy.hub.access import read_object, read_subject
 from understudy.hub.errors import NotFound
 from understudy.hub.policy import Operation, judge
-from understudy.hub.records import Release, ReleaseFile, read_dataset
+from understudy.hub.records import ReleaseFile, ReleaseRecord, read_dataset
 from understudy.hub.web.answers import Shown, show_answers, show_stored
 from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import SentForm
@@ -115,7 +115,7 @@ def send_file(hub: TheHub, viewer: Viewer, release: Id, name: str) -> Response:
     return stream_file(hub, file)
 
 
-def send_use(release: Release) -> Response:
+def send_use(release: ReleaseRecord) -> Response:
     """The metadata of use with the head of the trail, which the file in the vault cannot have."""
     headers = {
         "content-disposition": f'attachment; filename="{releases.USE_FILE}"',
@@ -145,7 +145,7 @@ def show_report(hub: TheHub, viewer: Viewer, release: Id) -> Response:
     return Response(content, media_type="text/html; charset=utf-8", headers=headers)
 
 
-def find_file(release: Release, name: str) -> ReleaseFile:
+def find_file(release: ReleaseRecord, name: str) -> ReleaseFile:
     """A file by the name that the release itself has for it; paths mean nothing here."""
     for file in release.files:
         if file.name == name:
@@ -173,7 +173,7 @@ def _chain(first: bytes, rest: Any) -> Any:
     yield from rest
 
 
-def read_file(hub: Site, release: Release, name: str, most: int) -> bytes:
+def read_file(hub: Site, release: ReleaseRecord, name: str, most: int) -> bytes:
     """A small file of a release."""
     file = find_file(release, name)
     if file.size > most:
@@ -186,7 +186,7 @@ _lock = Lock()
 KEPT_MODELS = 8
 
 
-def load_model(hub: Site, release: Release) -> Model:
+def load_model(hub: Site, release: ReleaseRecord) -> Model:
     """The model of a release; the last few are kept, by the digest of their file."""
     digest = find_file(release, MODEL).sha256
     with _lock:

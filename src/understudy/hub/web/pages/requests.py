@@ -15,7 +15,7 @@ from understudy.hub.access import read_object
 from understudy.hub.accounts import User
 from understudy.hub.database import Transaction
 from understudy.hub.names import ACCESS
-from understudy.hub.pages import Page, PageOf
+from understudy.hub.pages import ListPage, PageOf
 from understudy.hub.records import Job, read_dataset, read_job_of
 from understudy.hub.records import Request as Asked
 from understudy.hub.web import lists
@@ -85,7 +85,7 @@ def decide(
     return go_to(f"/requests/{request_id}", said=said)
 
 
-def list_lines(c: Transaction, found: Page[Asked]) -> Page[RequestLine]:
+def list_lines(c: Transaction, found: ListPage[Asked]) -> ListPage[RequestLine]:
     """Requests with the names that a list shows."""
     names = lists.dataset_names(c, {one.dataset for one in found.items})
     people = lists.user_names(c, {one.user for one in found.items})
@@ -99,7 +99,7 @@ def list_lines(c: Transaction, found: Page[Asked]) -> Page[RequestLine]:
         )
         for one in found.items
     )
-    return Page(items=items, number=found.number, size=found.size, total=found.total)
+    return ListPage(items=items, number=found.number, size=found.size, total=found.total)
 
 
 def _page(

@@ -18,7 +18,7 @@ from understudy.hub.accounts import User
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Refused
 from understudy.hub.names import MANAGE
-from understudy.hub.pages import Page, PageOf, read_page
+from understudy.hub.pages import ListPage, PageOf, read_page
 from understudy.hub.policy import Operation
 from understudy.hub.records import Dataset, read_dataset
 from understudy.hub.tables import trail as entries
@@ -94,7 +94,7 @@ def visible_objects(c: Transaction, viewer: User) -> list[str] | None:
     return [one.id for one in datasets.list_owned(c, viewer.id)]
 
 
-def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> Page[TrailLine]:
+def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> ListPage[TrailLine]:
     """A page of entries, with names instead of ids."""
     query = sa.select(entries).order_by(entries.c.number.desc())
     if objects is not None:
@@ -124,7 +124,7 @@ def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> Pag
         )
         for row, told in zip(found.items, details, strict=True)
     )
-    return Page(items=items, number=found.number, size=found.size, total=found.total)
+    return ListPage(items=items, number=found.number, size=found.size, total=found.total)
 
 
 def _ids(details: Mapping[str, Any], *fields: str) -> set[str]:

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from understudy.errors import InputError, UnderstudyError
 from understudy.hub import accounts, credentials
 from understudy.hub.accounts import User
-from understudy.hub.pages import Page
+from understudy.hub.pages import ListPage
 from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_of
@@ -123,7 +123,7 @@ def _page(
         "users.html",
         status,
         title="Users",
-        page=Page(items=tuple(found), number=page, size=PAGE_SIZE, total=total),
+        page=ListPage(items=tuple(found), number=page, size=PAGE_SIZE, total=total),
         link=link,
         link_for=link_for,
         typed=typed or {},
