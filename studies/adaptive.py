@@ -164,7 +164,7 @@ IDEAS: dict[str, dict[str, Any]] = {
     "tables are not pooled": {"patch": (learner, "Pool", Unpooled)},
     "no damping of small cells": {"patch": (learner, "DAMPING", 0.0)},
     "three times the damping": {"patch": (learner, "DAMPING", 3.0)},
-    "one sweep a round": {"patch": (adaptive_rounds, "SWEEPS", 1)},
+    "one sweep a round": {"patch": (adaptive_rounds, "ROUND_SWEEPS", 1)},
     "no annealing": {"patch": (adaptive_rounds, "ANNEALING", 1.0)},
     "all cells from the start": {"patch": (adaptive_rounds, "FIRST_CELLS_SHARE", 1.0)},
     "no handicap for noise": {"penalty": 0.0},

@@ -20,7 +20,7 @@ from study import Claim, Options, Part, Row, Settings, Study, curves, grid, long
 from understudy import PrivBayes, Schema, Table
 from understudy.data.tables import Column
 from understudy.evaluation.inference import (
-    LEVEL,
+    SIGNIFICANCE_LEVEL,
     chi_squared_of,
     chi_squared_p,
     power,
@@ -105,9 +105,9 @@ def conclude(rows: list[Row]) -> list[Claim]:
         )
         claims += [
             Claim(
-                f"{name}'s test keeps its size of {100 * LEVEL:g} % on synthetic rows (below twice "
-                "that everywhere)",
-                worst < 2 * LEVEL,
+                f"{name}'s test keeps its size of {100 * SIGNIFICANCE_LEVEL:g} % on synthetic "
+                "rows (below twice that everywhere)",
+                worst < 2 * SIGNIFICANCE_LEVEL,
                 f"false alarms on real rows {100 * real['independent']:.1f} %; rows spread evenly "
                 f"{told('independent', 'even')}; drawn one by one "
                 f"{told('independent', 'independent')}",
@@ -162,9 +162,9 @@ def run_matched(options: Options, settings: Settings) -> Mapping[str, float]:
         for name, naive in tested(synthetic).items():
             found = abs(STATISTICS[name](synthetic, "a", "b"))
             larger = sum(abs(STATISTICS[name](table, "a", "b")) >= found for table in null)
-            rejected[f"{name}, real"] += tested(real)[name] < LEVEL
-            rejected[f"{name}, naive"] += naive < LEVEL
-            rejected[f"{name}, matched"] += (1 + larger) / (1 + REPETITIONS) <= LEVEL
+            rejected[f"{name}, real"] += tested(real)[name] < SIGNIFICANCE_LEVEL
+            rejected[f"{name}, naive"] += naive < SIGNIFICANCE_LEVEL
+            rejected[f"{name}, matched"] += (1 + larger) / (1 + REPETITIONS) <= SIGNIFICANCE_LEVEL
     return {name: count / tables for name, count in rejected.items()}
 
 
@@ -187,7 +187,7 @@ def conclude_matched(rows: list[Row]) -> list[Claim]:
         claims += [
             Claim(
                 f"{name}'s test by repetitions keeps its size: {100 * low:g} to {100 * high:g} % "
-                f"where {100 * LEVEL:g} % is nominal",
+                f"where {100 * SIGNIFICANCE_LEVEL:g} % is nominal",
                 all(low <= size <= high for size in sizes),
                 f"false alarms by repetitions {told('matched', 'independent')}; naively "
                 f"{told('naive', 'independent')}; on real rows {told('real', 'independent')}",

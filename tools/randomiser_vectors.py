@@ -34,7 +34,7 @@ from understudy.local.randomisers import (
     ThresholdHistogram,
     Words,
 )
-from understudy.local.randomisers.numeric import STEPS
+from understudy.local.randomisers.numeric import NUMBER_STEPS
 
 ABOUT = (
     "Reports that each randomiser makes of the same values and bytes. Bytes are read eight at a "
@@ -99,7 +99,7 @@ def _sums(thresholds: dict[str, int]) -> list[int]:
         return [thresholds["length"] // 2 * thresholds["high"]]
     if "inside" in thresholds:
         inside = thresholds["width"] * thresholds["inside"]
-        return [inside, inside + STEPS * thresholds["outside"]]
+        return [inside, inside + NUMBER_STEPS * thresholds["outside"]]
     return []
 
 

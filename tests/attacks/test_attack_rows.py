@@ -8,7 +8,7 @@ from people import SCHEMA, coded, people
 
 from examples import words
 from understudy.attacks.rows import (
-    ONE,
+    UNIT_DISTANCE,
     distances,
     groups,
     join_rows,
@@ -28,10 +28,12 @@ def test_distances_are_differing_categories_and_shares_of_ranges() -> None:
                 {n: int(c.codes[n][i]) for n in SCHEMA.names}
                 for c, i in ((these, row), (pool, other))
             )
-            expected = sum(ONE for name in ("town", "ill") if a[name] != b[name])
+            expected = sum(UNIT_DISTANCE for name in ("town", "ill") if a[name] != b[name])
             for name, last in (("age", 19), ("grade", 2), ("weight", 14)):
                 gone = (a[name] == 15) != (b[name] == 15) and name == "weight"
-                expected += ONE if gone else abs(a[name] - b[name]) * ONE // last
+                expected += (
+                    UNIT_DISTANCE if gone else abs(a[name] - b[name]) * UNIT_DISTANCE // last
+                )
             assert away[other] == expected
 
 

@@ -77,7 +77,9 @@ def test_too_little_noise_is_found_by_one_run():
 
 
 def test_a_run_without_clipping_is_found_by_one_run(monkeypatch):
-    monkeypatch.setattr(vectors, "put_on_grid", lambda vector, clip: vectors.GRID * vector / clip)
+    monkeypatch.setattr(
+        vectors, "put_on_grid", lambda vector, clip: vectors.VECTOR_STEPS * vector / clip
+    )
     training = TrainingRun(epsilon=1.0, rate=1.0, steps=20, length=10.0)
     assert find_canaries(training, seed=2, noise=SeededNoise(1)) > 1.0
 

@@ -164,7 +164,7 @@ def test_mistakes_end_in_a_sentence(
 
 
 def test_a_stranger_is_not_answered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.federation.client.PAUSES", ())
+    monkeypatch.setattr("understudy.federation.client.RECONNECTION_PAUSES", ())
     ran = federate(cert="stranger.pem")
     assert ran.status == 2
     assert (

@@ -185,7 +185,7 @@ def test_generalised_columns_are_made_for_a_stretch_of_rows_at_a_time(
     threads: int, stretch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also for tables that are counted alone, straight into their place."""
-    monkeypatch.setattr(memory, "STRETCH", stretch)
+    monkeypatch.setattr(memory, "GENERALISED_STRETCH", stretch)
     monkeypatch.setattr(memory, "_THREAD_WORK", 1)
     table = Table([8, 40, 300, 70_000, 90], 3000, levels=2)
     marginals = [axes for axes in table.marginals(2) if any(axis.level for axis in axes)]
@@ -394,7 +394,7 @@ def test_every_distinct_row_has_its_own_weight_beyond_the_first_block(
     sizes: list[int], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are counted a block at a time: the weights must come from the same block."""
-    monkeypatch.setattr(memory, "STRETCH", 10_000)  # the same for generalised columns
+    monkeypatch.setattr(memory, "GENERALISED_STRETCH", 10_000)  # the same for generalised columns
     table = Table(sizes, 150_000, levels=1, seed=3)
     marginals = [m for arity in (1, 2, 3) for m in table.marginals(arity)]
     counter = check(table, marginals, collapse=True, pack=False, threads=threads)

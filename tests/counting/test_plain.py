@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.counting import kernels, layout, plain
-from understudy.counting.memory import MAX_CELLS, MemoryCounter
+from understudy.counting.memory import MAX_COUNTED_CELLS, MemoryCounter
 from understudy.data.marginals import Axis
 from understudy.errors import InputError
 from understudy.machine import plain_first
@@ -102,5 +102,5 @@ def test_a_table_that_is_too_large_is_refused_before_it_is_made(
     monkeypatch.setattr(plain_first, "WORTH_SECONDS", np.inf)
     codes = {name: np.zeros(1, np.uint16) for name in "ab"}
     counter = MemoryCounter(codes, {}, dict.fromkeys("ab", 60_000))
-    with pytest.raises(InputError, match=f"more than the {MAX_CELLS:,}"):
+    with pytest.raises(InputError, match=f"more than the {MAX_COUNTED_CELLS:,}"):
         counter.count([(Axis("a"), Axis("b"))])

@@ -92,7 +92,7 @@ def test_the_order_begins_with_what_tells_most_rows_apart() -> None:
 def test_tables_are_the_same_however_much_is_rolled_up(price: int, seed: int) -> None:
     codes = rows(4000, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rollups, "SMALLEST", 10)
+        patch.setattr(rollups, "MIN_ROLLUP_ROWS", 10)
         patch.setattr(rollups, "ROLL_UP_PRICE", price)
         plain = MemoryCounter(codes, HALVES, SIZES, collapse=True)
         rolled = RollUps(plain)
@@ -110,7 +110,7 @@ def test_tables_are_the_same_however_much_is_rolled_up(price: int, seed: int) ->
 @given(st.integers(0, 100_000))
 def test_rolled_up_rows_never_take_more_room_than_there_is(bytes_left: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rollups, "SMALLEST", 10)
+        patch.setattr(rollups, "MIN_ROLLUP_ROWS", 10)
         patch.setattr(rollups, "ROLL_UP_PRICE", 1)
         plain = MemoryCounter(rows(4000), HALVES, SIZES, collapse=True)
         room = Room(plain.nbytes + bytes_left)

@@ -18,7 +18,7 @@ from understudy.data.attribute_reading import OPTIONS
 from understudy.data.codebooks import MAX_CODEBOOK, Codebook, read_codebook
 from understudy.data.codebooks.facts import read_range
 from understudy.data.forms import NEEDED, describe_open
-from understudy.data.interview.questions import FACTS, KINDS
+from understudy.data.interview.questions import FACTS, KIND_CHOICES
 
 FRICTIONLESS = {
     "name": "people",
@@ -598,4 +598,4 @@ def test_what_the_table_says_is_what_the_schema_says(
 
 
 def test_a_form_knows_every_kind_of_the_schema() -> None:
-    assert set(NEEDED) == set(FACTS) == {kind for kind, _ in KINDS} == set(OPTIONS)
+    assert set(NEEDED) == set(FACTS) == {kind for kind, _ in KIND_CHOICES} == set(OPTIONS)

@@ -10,7 +10,7 @@ import pytest
 
 from running import run
 from understudy import Independent, InputError, read_table
-from understudy.data.csv_files import MAX_LINE
+from understudy.data.csv_files import MAX_ROW_BYTES
 from understudy.engines.sources import open_rows
 
 
@@ -200,7 +200,7 @@ def test_every_command_that_reads_a_table_can_be_told(tmp_path: Path) -> None:
 
 # --------------------------------------------------------------------------- all lines
 
-LONG = b"x" * (MAX_LINE + 1)
+LONG = b"x" * (MAX_ROW_BYTES + 1)
 FAULTS = {
     "a needless delimiter": (b"a,b\n1,2\n3,4,\n5,6\n", "line 3, has 3 values"),
     "two of them": (b"a,b\n1,2\n3,4,,\n5,6\n", "line 3, has 4 values"),
@@ -221,7 +221,7 @@ FAULTS = {
     "a last line without end": (b"a,b\n1,2\n3," + LONG, "line 3, is longer than 10 MB"),
     "a first line without end": (LONG + b"\n1\n", "first line of more than 1 MB"),
     "a quoted value without end": (
-        b'a,b\n1,2\n3,"' + b"x\n" * (MAX_LINE // 2 + 1) + b'"\n5,6\n',
+        b'a,b\n1,2\n3,"' + b"x\n" * (MAX_ROW_BYTES // 2 + 1) + b'"\n5,6\n',
         "line 3, is longer than 10 MB; shorten it, or close the quote",
     ),
     "a quote left open": (b'a,b\n1,2\n3,"x\n5,6\n', "quoted value that is not closed"),

@@ -53,7 +53,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], Column]] = {
 def test_codes_and_notes_are_those_of_cells_one_by_one(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distinct_cells, "STRETCH", 700)
+    monkeypatch.setattr(distinct_cells, "LOOKUP_STRETCH", 700)
     entry, column = COLUMNS[name]
     attribute: Attribute = schema_of(x=entry)["x"]
     one_by_one = CellEncoder(attribute, column)

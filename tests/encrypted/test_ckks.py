@@ -10,8 +10,8 @@ import pytest
 from understudy.compression.dpdpca import Protocol, add_encrypted_noise, decompose, encrypt_sums
 from understudy.encrypted.ckks import (
     FLOOD,
-    MAX_BITS,
     MAX_OWNERS,
+    MAX_SUM_BITS,
     CkksKey,
     PrivateCkksKey,
     VectorPacking,
@@ -31,9 +31,9 @@ def test_without_tenseal_it_says_what_to_install(monkeypatch):
 def test_numbers_that_are_too_large_are_refused():
     packing = VectorPacking()
     with pytest.raises(InputError, match="bits"):
-        packing.pack(np.array([1 << MAX_BITS]))
+        packing.pack(np.array([1 << MAX_SUM_BITS]))
     with pytest.raises(InputError, match="lower the number of rows"):
-        CkksKey(b"").make_packing(MAX_BITS + 2)
+        CkksKey(b"").make_packing(MAX_SUM_BITS + 2)
     with pytest.raises(InputError, match="more or fewer"):
         packing.unpack([np.zeros(3)], 4)
 

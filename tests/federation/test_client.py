@@ -31,7 +31,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Identity]:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(client, "RECONNECTION_PAUSES", (0.0, 0.0))
 
 
 @contextmanager

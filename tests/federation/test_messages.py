@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import InputError
-from understudy.federation.messages import MAGIC, MAX_MESSAGE_BYTES, Message, digest
+from understudy.federation.messages import MAX_MESSAGE_BYTES, MESSAGE_MAGIC, Message, digest
 
 WHOLE = Message(
     "ask",
@@ -31,7 +31,7 @@ def test_bytes_and_back():
 @given(st.binary(max_size=200))
 def test_garbage_is_refused(data):
     with pytest.raises(InputError):
-        Message.from_bytes(MAGIC + data)
+        Message.from_bytes(MESSAGE_MAGIC + data)
     with pytest.raises(InputError):
         Message.from_bytes(data)
 
@@ -63,13 +63,13 @@ def test_a_longer_message_is_refused():
 )
 def test_only_the_canonical_form_is_read(header):
     with pytest.raises(InputError):
-        Message.from_bytes(MAGIC + len(header).to_bytes(4, "little") + header)
+        Message.from_bytes(MESSAGE_MAGIC + len(header).to_bytes(4, "little") + header)
 
 
 def test_a_size_that_is_claimed_is_not_allocated():
     header = b'{"arrays":[["n","i8",1152921504606846976]],"content":{},"kind":"x"}'
     with pytest.raises(InputError, match="cut short"):
-        Message.from_bytes(MAGIC + len(header).to_bytes(4, "little") + header)
+        Message.from_bytes(MESSAGE_MAGIC + len(header).to_bytes(4, "little") + header)
     assert MAX_MESSAGE_BYTES < 2**60
 
 

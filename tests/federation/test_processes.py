@@ -88,7 +88,7 @@ def town(lasting: Town) -> Iterator[Town]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "PAUSES", (0.1,))
+    monkeypatch.setattr(client, "RECONNECTION_PAUSES", (0.1,))
 
 
 class Meddling:

@@ -309,7 +309,7 @@ def test_few_hashes_are_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     """More at once than turns: those that wait too long are told to come back."""
     from understudy.hub import passwords
 
-    monkeypatch.setattr(passwords, "MAX_WAIT", 0.01)
+    monkeypatch.setattr(passwords, "MAX_SIGN_IN_WAIT", 0.01)
     busy = Passwords(CHEAP)
     with busy._turn(), busy._turn(), pytest.raises(passwords.BusyError, match="try again"):
         busy.verify(None, "anything at all")

@@ -153,7 +153,7 @@ def test_its_own_ledger_decides_too(tmp_path: Path) -> None:
     LedgerFile.create(site.settings.ledger, 0.2)
     job = site.submit()
     site.agent().step()
-    assert site.job(job).why == agent_module.NOT_ALLOWED
+    assert site.job(job).why == agent_module.OWN_LEDGER_REFUSED
     assert LedgerFile(site.settings.ledger).left() == (0.2, 0.0)
 
 
@@ -168,7 +168,7 @@ def test_a_table_that_changed_closes_the_agent_and_keeps_the_price(site: Site) -
     with pytest.raises(AgentClosed, match="has changed since"):
         agent.step()
     ended = site.job(job)
-    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.CLOSED, False)
+    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.AGENT_CLOSED, False)
     assert "has changed since" in site.settings.log.read_text()
     with pytest.raises(InputError, match="has changed since"):
         site.agent().run()
@@ -183,7 +183,7 @@ def test_what_an_error_says_of_a_table_stays_with_the_owner(site: Site) -> None:
     with pytest.raises(AgentClosed, match="secret-diagnosis"):
         site.agent().step()
     ended = site.job(job)
-    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.CLOSED, False)
+    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.AGENT_CLOSED, False)
     assert "secret-diagnosis" in site.settings.log.read_text()
 
 
@@ -243,7 +243,7 @@ def test_a_job_that_was_broken_off_is_never_computed_again(
     assert claimed is not None
     agent._begin(agent.jobs / job.id, claimed)
     if stage == "opened":
-        (agent.jobs / job.id / agent_module.OPENED).write_text("{}")
+        (agent.jobs / job.id / agent_module.OPENED_FILE).write_text("{}")
     if stage == "reserved":
         LedgerFile(site.settings.ledger).reserve(
             "x", 0.5, 0.0, "add_remove", details={"job": job.id}
@@ -313,7 +313,7 @@ def test_what_nobody_foresaw_closes_the_agent(site: Site, monkeypatch: pytest.Mo
     with pytest.raises(AgentClosed):
         agent.step()
     ended = site.job(job)
-    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.CLOSED, False)
+    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.AGENT_CLOSED, False)
     assert site.job(other).state == "queued"
     assert "row 17" not in site.settings.log.read_text()
     assert "ZeroDivisionError in fail" in site.settings.log.read_text()

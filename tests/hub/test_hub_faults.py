@@ -102,7 +102,7 @@ def test_nobody_there_is_one_sentence_without_a_password(tmp_path: Path) -> None
 def test_a_writer_that_waits_too_long_is_told_so(
     sqlite_hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(database, "WRITER_WAIT_SECONDS", 0.05)
     impatient = open_again(sqlite_hub)
     with sqlite_hub.db.transaction() as c:
         trail.append(c, "a", "b", "c")

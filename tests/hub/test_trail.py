@@ -95,7 +95,7 @@ def test_a_rewritten_past_is_noticed_by_whoever_kept_a_head(filled: Hub) -> None
     for entry in document["entries"]:
         if entry["number"] == 2:
             entry["details"] = '{"secret":"another"}'
-        said = {name: entry[name] for name in trail.SIGNED}
+        said = {name: entry[name] for name in trail.SIGNED_FIELDS}
         entry["content"] = trail.digest_content(said)
         previous = entry["digest"] = trail.chain(previous, entry["content"])
         entry["mac"] = trail.sign(filled.keys.trail, previous)
@@ -111,7 +111,7 @@ def test_who_has_no_key_cannot_go_on_writing(filled: Hub) -> None:
     """Somebody with the database and not the key adds an entry."""
     document = export(filled)
     entry = dict(document["entries"][-1], number=7)
-    said = {name: entry[name] for name in trail.SIGNED}
+    said = {name: entry[name] for name in trail.SIGNED_FIELDS}
     entry["content"] = trail.digest_content(said)
     entry["digest"] = trail.chain(document["entries"][-1]["digest"], entry["content"])
     entry["mac"] = trail.sign(b"a key of one's own", entry["digest"])

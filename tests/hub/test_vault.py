@@ -19,9 +19,9 @@ from understudy.hub.errors import NotFound, Unavailable
 from understudy.hub.keys import load_keys, make_keys, read_keys, save_keys, write_keys
 from understudy.hub.opening import Hub, open_hub
 from understudy.hub.tables import vault_keys, vault_objects
-from understudy.hub.vault import CHUNK, TAG_BYTES, Tampered, Vault
+from understudy.hub.vault import TAG_BYTES, VAULT_CHUNK, Tampered, Vault
 
-HEADER = len(vaults.MAGIC) + vaults.SALT_BYTES
+HEADER = len(vaults.VAULT_MAGIC) + vaults.SALT_BYTES
 SECRET = b"Ann Example, 44, diabetes\n"
 
 
@@ -45,7 +45,10 @@ def no_decryption(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vaults, "_decrypt", refuse)
 
 
-@pytest.mark.parametrize("size", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 7])
+@pytest.mark.parametrize(
+    "size",
+    [0, 1, VAULT_CHUNK - 1, VAULT_CHUNK, VAULT_CHUNK + 1, 3 * VAULT_CHUNK, 3 * VAULT_CHUNK + 7],
+)
 def test_what_is_stored_comes_back(two: tuple[Hub, str, str], size: int) -> None:
     hub, dataset, _ = two
     content = random.Random(size).randbytes(size)
@@ -84,14 +87,14 @@ def flip(content: bytes, at: int) -> bytes:
 @pytest.mark.usefixtures("no_decryption")
 def test_a_tampered_file_is_refused_before_it_is_decrypted(two: tuple[Hub, str, str]) -> None:
     hub, dataset, _ = two
-    stored = hub.vault.put(dataset, "rows", random.Random(1).randbytes(2 * CHUNK + 100))
+    stored = hub.vault.put(dataset, "rows", random.Random(1).randbytes(2 * VAULT_CHUNK + 100))
     path = path_of(hub, dataset, stored.id)
     whole = path.read_bytes()
-    block = CHUNK + TAG_BYTES
+    block = VAULT_CHUNK + TAG_BYTES
     chunks = [whole[HEADER + i : HEADER + i + block] for i in range(0, len(whole) - HEADER, block)]
     assert len(chunks) == 3
     changes = {
-        "flipped": [flip(whole, at) for at in (0, len(vaults.MAGIC), HEADER, len(whole) - 1)],
+        "flipped": [flip(whole, at) for at in (0, len(vaults.VAULT_MAGIC), HEADER, len(whole) - 1)],
         "truncated": [whole[:-1], whole[: HEADER + block], whole[:HEADER], whole[:5], b""],
         "longer": [whole + b"\0", whole + chunks[0]],
         "reordered": [whole[:HEADER] + chunks[1] + chunks[0] + chunks[2]],
@@ -138,7 +141,7 @@ def test_files_cannot_be_swapped(two: tuple[Hub, str, str]) -> None:
 
 def test_chunks_are_bound_to_their_places_too(two: tuple[Hub, str, str]) -> None:
     """Whoever changes a file between the check and the reading meets AES-GCM."""
-    key, name, rest = b"k" * 32, "d/f", random.Random(2).randbytes(2 * CHUNK + 5)
+    key, name, rest = b"k" * 32, "d/f", random.Random(2).randbytes(2 * VAULT_CHUNK + 5)
     cipher = vaults.AESGCM(key)
     parts = list(vaults._encrypt(cipher, b"s" * 32, name, vaults.read_chunks(rest)))[1:]
     assert b"".join(vaults._decrypt(io.BytesIO(b"".join(parts)), cipher, name)) == rest

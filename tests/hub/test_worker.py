@@ -78,7 +78,7 @@ def test_rows_in_parquet_and_by_name_of_a_source(tmp_path: Path) -> None:
     site = make_site(tmp_path, mode="stored", source="warehouse")
     job = site.submit()
     Worker(site.hub).step()
-    assert site.job(job).why == worker_module.CANNOT
+    assert site.job(job).why == worker_module.WORKER_FAILED
     assert site.job(job).refunded
     job = site.submit()
     sources = {"warehouse": str(write_rows(tmp_path / "other.csv"))}
@@ -109,7 +109,7 @@ def test_a_database_that_is_away_for_a_moment_loses_no_release(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = site.submit()
-    monkeypatch.setattr(worker_module, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(worker_module, "HAND_IN_PAUSES", (0.0, 0.0))
     take_in, calls = worker_module.take_in, []
 
     def away_once(*arguments: Any) -> Any:
@@ -145,7 +145,7 @@ def test_the_ledger_beside_the_vault_decides_too(site: Site) -> None:
     book_of(site).reserve("elsewhere", 2.8, 0.0, "add_remove")
     job = site.submit()
     Worker(site.hub).step()
-    assert site.job(job).why == worker_module.NOT_ALLOWED
+    assert site.job(job).why == worker_module.VAULT_LEDGER_REFUSED
     assert site.left() == 3.0
 
 
@@ -160,7 +160,7 @@ def test_what_nobody_foresaw_closes_the_worker(site: Site, monkeypatch: pytest.M
     for _ in range(2):
         with pytest.raises(WorkerClosed):
             worker.step()
-    assert (site.job(job).state, site.job(job).why) == ("failed", worker_module.CLOSED)
+    assert (site.job(job).state, site.job(job).why) == ("failed", worker_module.WORKER_CLOSED)
     assert not site.job(job).refunded
     assert "row 17" not in (site.hub.folder / "worker.log").read_text()
 
@@ -186,7 +186,11 @@ def test_a_failure_that_may_depend_on_rows_is_not_for_nothing(tmp_path: Path) ->
     job = site.submit()
     Worker(site.hub, WorkerSettings(sources={"warehouse": str(other)})).step()
     ended = site.job(job)
-    assert (ended.state, ended.why, ended.refunded) == ("failed", worker_module.CANNOT, False)
+    assert (ended.state, ended.why, ended.refunded) == (
+        "failed",
+        worker_module.WORKER_FAILED,
+        False,
+    )
 
 
 def test_tampered_rows_are_not_computed(site: Site) -> None:

@@ -17,7 +17,7 @@ from understudy.local.randomisers import (
     DirectEncoding,
     FiniteRandomiser,
 )
-from understudy.local.randomisers.base import KINDS
+from understudy.local.randomisers.base import RANDOMISER_KINDS
 
 SCHEMA = Schema.from_dict(
     {
@@ -38,7 +38,7 @@ SCHEMA = Schema.from_dict(
 
 KINDS_OF_ANSWERS = sorted(
     name
-    for name, kind in KINDS.items()
+    for name, kind in RANDOMISER_KINDS.items()
     if issubclass(kind, CategoricalRandomiser) and issubclass(kind, FiniteRandomiser)
 )
 """All randomisers that a plan may use, by name."""
@@ -54,7 +54,7 @@ def ask(
     """A question about the joint index of columns, by direct encoding or another randomiser."""
     sizes = tuple(schema[name].size for name in columns)
     size = 2 if "odd" in more else math.prod(sizes)
-    made = KINDS[kind] if kind else DirectEncoding
+    made = RANDOMISER_KINDS[kind] if kind else DirectEncoding
     if made is BinaryResponse:
         randomisers = tuple(made(epsilon=epsilon) for epsilon in epsilons)
     else:
@@ -78,7 +78,7 @@ def plan_of_all_kinds(epsilons: Sequence[float] = (2.0, 0.5)) -> CollectionPlan:
     """A question by each randomiser, and pairs by the best."""
     questions = []
     for kind in KINDS_OF_ANSWERS:
-        columns = ("sex",) if KINDS[kind] is BinaryResponse else ("age", "town", "born")
+        columns = ("sex",) if RANDOMISER_KINDS[kind] is BinaryResponse else ("age", "town", "born")
         questions.append(ask(*columns, epsilons=epsilons, kind=kind))
     pairs = plan_all_pairs(SCHEMA, epsilons).questions
     return CollectionPlan(schema=SCHEMA, epsilons=tuple(epsilons), questions=(*questions, *pairs))

@@ -31,7 +31,7 @@ from understudy.local.forms import client_form, client_source
 from understudy.local.persons import encode_person
 from understudy.local.plans import CollectionPlan, plan_all_pairs
 from understudy.local.randomisers import BinaryResponse, FiniteRandomiser, Words
-from understudy.local.randomisers.base import KINDS
+from understudy.local.randomisers.base import RANDOMISER_KINDS
 
 VECTORS = Path(__file__).with_name("report_vectors.json")
 STREAM_BYTES = 4096
@@ -204,7 +204,9 @@ REFUSED = """(client, forms) => forms.map((form) => {
 
 def test_the_client_knows_the_loss_of_each_randomiser(run_client: Any) -> None:
     made = [
-        KINDS[kind](epsilon=epsilon, **({} if KINDS[kind] is BinaryResponse else {"size": 9}))
+        RANDOMISER_KINDS[kind](
+            epsilon=epsilon, **({} if RANDOMISER_KINDS[kind] is BinaryResponse else {"size": 9})
+        )
         for kind in KINDS_OF_ANSWERS
         for epsilon in (0.1, 1.0, 12.0)
     ]
@@ -232,7 +234,7 @@ def test_a_form_that_lies_is_refused(run_client: Any) -> None:
 
 
 def small_randomiser(kind: str, epsilon: float = 1.0) -> FiniteRandomiser:
-    made = KINDS[kind]
+    made = RANDOMISER_KINDS[kind]
     if made is BinaryResponse:
         return made(epsilon=epsilon)
     return made(size=3, epsilon=epsilon)  # type: ignore[call-arg, return-value]

@@ -19,7 +19,7 @@ from understudy.local.answering import answer_for_all, answer_plan
 from understudy.local.booking import AnswerBook, default_path
 from understudy.local.persons import encode_person
 from understudy.local.randomisers import Words
-from understudy.local.reports import LINE, write_reports
+from understudy.local.reports import REPORT_LINE, write_reports
 
 anything = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.integers() | st.text(),
@@ -79,7 +79,7 @@ def test_a_report_is_a_function_of_codes_and_bytes() -> None:
         answer_plan(plan, codes, level=1, words=Words.of_bytes(stream)).to_json() for _ in range(3)
     }
     assert len(lines) == 1
-    assert LINE.fullmatch(lines.pop().encode())
+    assert REPORT_LINE.fullmatch(lines.pop().encode())
 
 
 def test_a_report_holds_nothing_else() -> None:

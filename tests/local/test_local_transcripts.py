@@ -21,7 +21,7 @@ from understudy.local.randomisers import (
     Words,
     best_randomiser,
 )
-from understudy.local.randomisers.base import KINDS
+from understudy.local.randomisers.base import RANDOMISER_KINDS
 
 PERSONS = 60
 MODULES = ("randomisers", "answering", "booking", "plans")
@@ -30,7 +30,7 @@ MODULES = ("randomisers", "answering", "booking", "plans")
 def randomisers() -> list[Randomiser]:
     """Of every kind some, at a small and at a large epsilon."""
     found: list[Any] = []
-    for (_, kind), epsilon in itertools.product(sorted(KINDS.items()), (0.5, 4.0)):
+    for (_, kind), epsilon in itertools.product(sorted(RANDOMISER_KINDS.items()), (0.5, 4.0)):
         made: Any = kind
         if issubclass(kind, CategoricalRandomiser):
             sizes = (2,) if kind is BinaryResponse else (2, 5, 40)

@@ -25,7 +25,7 @@ from understudy.local.randomisers import (
     equal_width_bins,
 )
 from understudy.local.randomisers.duchi import agreeing_signs
-from understudy.local.randomisers.numeric import STEPS
+from understudy.local.randomisers.numeric import NUMBER_STEPS
 from understudy.local.randomisers.thresholds import exp_of
 from understudy.local.randomisers.windows import piecewise_window, square_wave_window
 from understudy.local.randomisers.words import WHOLE
@@ -59,15 +59,15 @@ def test_signs_keep_the_ratio_and_have_no_bias_exactly(dimensions: int) -> None:
     """All reports under all corners, and estimates at numbers inside: nothing is drawn."""
     randomiser = Duchi(epsilon=1.0, dimensions=dimensions)
     reports = list(randomiser.possible_reports())
-    corners = list(itertools.product((0, STEPS), repeat=dimensions))
+    corners = list(itertools.product((0, NUMBER_STEPS), repeat=dimensions))
     lines = [[randomiser.probability(report, corner) for report in reports] for corner in corners]
     assert all(sum(line) == 1 for line in lines)
     ratios = [max(column) / min(column) for column in zip(*lines, strict=True)]
     assert max(ratios) == randomiser.ratio
-    steps = [STEPS * place // 9 for place in range(dimensions)]
+    steps = [NUMBER_STEPS * place // 9 for place in range(dimensions)]
     chances = np.array([float(randomiser.probability(report, steps)) for report in reports])
     said = randomiser.decode(np.array(reports))
-    truth = np.array(steps) / STEPS * 2 - 1
+    truth = np.array(steps) / NUMBER_STEPS * 2 - 1
     assert chances @ said == pytest.approx(truth, abs=1e-12)
     spread = chances @ (said - truth) ** 2
     assert spread == pytest.approx(randomiser.noise_variance([truth])[0], rel=1e-9)
@@ -86,7 +86,7 @@ def test_even_dimensions_are_those_of_the_repaired_sampler(dimensions: int) -> N
 def test_one_dimension_is_duchis_formula() -> None:
     one = Duchi(epsilon=1.0)
     assert 1 / float(one.slope) == pytest.approx((math.e + 1) / (math.e - 1))
-    plus = float(one.probability([1], STEPS * 3 // 4))  # at 0.5
+    plus = float(one.probability([1], NUMBER_STEPS * 3 // 4))  # at 0.5
     assert plus == pytest.approx((math.e - 1) / (2 * math.e + 2) * 0.5 + 0.5)
 
 
@@ -95,7 +95,7 @@ def test_the_square_wave_is_as_wide_as_tells_most(epsilon: float) -> None:
     """In units of its height above the rest, as its authors write it: 2 b of the range."""
     power = math.exp(epsilon)
     half = (epsilon * power - power + 1) / (2 * power * (power - 1 - epsilon))
-    assert square_wave_window(epsilon).width == pytest.approx(2 * half * STEPS, abs=1)
+    assert square_wave_window(epsilon).width == pytest.approx(2 * half * NUMBER_STEPS, abs=1)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
@@ -103,7 +103,7 @@ def test_a_window_has_the_stated_mean_and_variance_exactly(epsilon: float) -> No
     """Over all of the million reports and more, at several steps."""
     for window in (piecewise_window(Fraction(str(epsilon))), square_wave_window(epsilon)):
         places = np.arange(window.reports, dtype=np.float64)
-        for step in (0, STEPS // 3, STEPS):
+        for step in (0, NUMBER_STEPS // 3, NUMBER_STEPS):
             words = np.full(window.reports, float(window.outside))
             words[step : step + window.width] = window.inside
             assert words.sum() == pytest.approx(window.total, rel=1e-9)
@@ -134,11 +134,11 @@ def test_a_window_gives_each_report_as_many_words_as_it_says(epsilon: float) -> 
     window = piecewise_window(Fraction(str(epsilon)))
     edge = window.width * window.inside
     assert WHOLE - window.total < window.width
-    for step in (0, 5, STEPS):
+    for step in (0, 5, NUMBER_STEPS):
         for run in (0, 1, window.width - 1):
             words = np.array([run * window.inside, (run + 1) * window.inside - 1], dtype=np.uint64)
             assert window.draw(np.array([step, step]), words).tolist() == [step + run] * 2
-        for run in (0, max(step - 1, 0), min(step, STEPS - 1), STEPS - 1):
+        for run in (0, max(step - 1, 0), min(step, NUMBER_STEPS - 1), NUMBER_STEPS - 1):
             start = edge + run * window.outside
             words = np.array([start, start + window.outside - 1], dtype=np.uint64)
             expected = run if run < step else run + window.width
@@ -241,7 +241,7 @@ def test_the_square_wave_estimates_a_distribution() -> None:
 def test_transitions_are_sums_of_exact_probabilities() -> None:
     wave = SquareWave(epsilon=1.0, bins=1000)
     cells = wave._cells
-    step = math.ceil(STEPS / 1000) - 1  # the last one of the first bin
+    step = math.ceil(NUMBER_STEPS / 1000) - 1  # the last one of the first bin
     window = wave.window
     for cell in (0, 1, len(cells) - 2):
         total = sum(

@@ -18,7 +18,7 @@ from running import run
 from understudy.local.collecting import collect_reports
 from understudy.local.page import survey_page, write_page
 from understudy.local.plans import CollectionPlan, plan_all_pairs
-from understudy.local.reports import LINE
+from understudy.local.reports import REPORT_LINE
 
 browser_tests = [
     pytest.mark.thorough,
@@ -124,7 +124,7 @@ class TestInABrowser:
         line = page.inner_text("#report")
         page.screenshot(path=survey.with_name(f"report-{width}.png"), full_page=True)
         assert overflow(page) <= 0
-        assert LINE.fullmatch(line.encode())
+        assert REPORT_LINE.fullmatch(line.encode())
         assert json.loads(line)["e"] == 1
         assert page.evaluate("document.activeElement.id") == "result-heading"
         assert not page.is_visible("#answers")

@@ -508,7 +508,7 @@ def test_thousands_of_combinations_are_looked_up():
 
 
 def test_what_is_too_large_is_left_to_rejection(monkeypatch):
-    monkeypatch.setattr(constraining, "MAX_CELLS", 20)
+    monkeypatch.setattr(constraining, "MAX_CONSTRAINED_CELLS", 20)
     monkeypatch.setattr(constraining, "MAX_JOINT_CELLS", 8)
     schema = Schema.from_dict(
         {

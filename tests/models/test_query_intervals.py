@@ -78,7 +78,7 @@ def test_what_was_measured_together_has_no_misfit() -> None:
     assert told.misfit < 1
     # Rows that are drawn, by the factor of a model of unknown quality.
     binomial = 10_000 * 0.7 * 0.3 * 0.5 * 0.5
-    expected = np.sqrt(intervals.MISFIT * binomial + intervals.ROUNDING)
+    expected = np.sqrt(intervals.MISFIT * binomial + intervals.COUNTING_VARIANCE)
     assert untold.misfit == pytest.approx(expected, rel=1e-3)
     assert model.query("count where a = 1 and c = 1").misfit > 30
 

@@ -212,7 +212,7 @@ def test_one_column_is_foreseen_as_one_of_words() -> None:
 
 def test_discovery_takes_the_smallest_share_that_will_do() -> None:
     whole, delta, columns = Budget(2.0), 1e-6, 6
-    for share in prices.SHARES:
+    for share in prices.DISCOVERY_SHARES:
         part = prices.subtract(Budget(2.0 * share), prices.price_count(whole))
         rows = 1.0
         while True:

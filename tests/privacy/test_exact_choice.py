@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.privacy.exact_choice import (
-    MARGIN,
+    ROUNDING_MARGIN,
     Rule,
     _CandidateCoins,
     _draw_below,
@@ -72,8 +72,12 @@ def test_floating_point_stays_within_the_margin_that_is_taken_as_undecided() -> 
     firsts = _CandidateCoins(np.append(scores, 0.0), 3.7e5)._firsts[:-1]
     for score, first in zip(scores.tolist(), firsts.tolist(), strict=True):
         low, high = exp_minus(-Fraction(score) / Fraction(3.7e5), 1200)
-        assert Fraction(first) * Fraction(1 - MARGIN / 64) <= Fraction(high, 1 << 1200 - WORD)
-        assert Fraction(first) * Fraction(1 + MARGIN / 64) >= Fraction(low, 1 << 1200 - WORD)
+        assert Fraction(first) * Fraction(1 - ROUNDING_MARGIN / 64) <= Fraction(
+            high, 1 << 1200 - WORD
+        )
+        assert Fraction(first) * Fraction(1 + ROUNDING_MARGIN / 64) >= Fraction(
+            low, 1 << 1200 - WORD
+        )
 
 
 def test_a_word_that_does_not_decide_is_followed_by_more() -> None:

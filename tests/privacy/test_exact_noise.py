@@ -19,7 +19,7 @@ from scipy import stats
 from understudy.privacy import exact_noise, exact_numbers
 from understudy.privacy.exact_noise import (
     BASE,
-    BLOCK,
+    CELLS_PER_BLOCK,
     WORD,
     gaussian,
     geometric,
@@ -143,10 +143,10 @@ def test_binary_digits_are_independent_coins_of_the_known_probability(scale: flo
 @pytest.mark.parametrize("kind", DRAW)
 @pytest.mark.parametrize("scale", [5.0, 2000.0])
 def test_cells_and_calls_are_independent(kind: str, scale: float) -> None:
-    drawn = DRAW[kind](4 * BLOCK, scale)
-    for distance in (1, 2, BLOCK - 1, BLOCK, BLOCK + 1):
+    drawn = DRAW[kind](4 * CELLS_PER_BLOCK, scale)
+    for distance in (1, 2, CELLS_PER_BLOCK - 1, CELLS_PER_BLOCK, CELLS_PER_BLOCK + 1):
         assert not dependent(drawn[distance:], drawn[:-distance])
-    again = DRAW[kind](4 * BLOCK, scale)
+    again = DRAW[kind](4 * CELLS_PER_BLOCK, scale)
     assert not dependent(drawn, again)
     assert dependent(drawn, drawn + again // 4)
 
@@ -155,10 +155,10 @@ def test_each_random_byte_is_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     system = exact_noise.os.urandom
     monkeypatch.setattr(exact_noise.os, "urandom", lambda size: asked.append(size) or system(size))
-    drawn = geometric(3 * BLOCK, 1.0)
+    drawn = geometric(3 * CELLS_PER_BLOCK, 1.0)
     assert drawn.max() < BASE - 1
     # Ties, which are rare, ask for two words each.
-    assert sum(size for size in asked if size != 2 * WORD // 8) == 3 * BLOCK * WORD // 8
+    assert sum(size for size in asked if size != 2 * WORD // 8) == 3 * CELLS_PER_BLOCK * WORD // 8
 
 
 # --------------------------------------------------------------------------- extremes

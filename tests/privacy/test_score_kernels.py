@@ -15,7 +15,7 @@ import pytest
 
 from examples import coded
 from understudy import InputError, Ledger
-from understudy.counting.memory import MAX_CELLS, MAX_ROWS
+from understudy.counting.memory import MAX_COUNTED_CELLS, MAX_ROWS
 from understudy.data.encoding import Coded
 from understudy.data.marginals import Marginal, marginal
 from understudy.privacy import score_kernels
@@ -321,7 +321,7 @@ def test_the_sensitivity_of_information_is_right_in_all_its_digits(rows: int, bi
 
 def test_the_error_of_information_is_below_a_step_for_all_that_can_be_counted() -> None:
     """The last line of the proof in decision 005, where rows and cells are at their limits."""
-    u, most = 2.0**-53, np.log2(MAX_CELLS) / 2
+    u, most = 2.0**-53, np.log2(MAX_COUNTED_CELLS) / 2
     error = MAX_ROWS * u * (25 + 4 * most)  # the sum; then unit (twice), quotient and product
     assert error / Information.unit(MAX_ROWS) * SCORE_GRID < 0.65
 

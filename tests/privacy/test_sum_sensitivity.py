@@ -11,7 +11,7 @@ import pytest
 
 from transcripts import compare, show
 from understudy import Schema
-from understudy.counting.directions import STEPS, Directions
+from understudy.counting.directions import DIRECTION_STEPS, Directions
 from understudy.counting.sums import ExactSums, MemorySummer, Summation, shorten
 from understudy.data.encoding import encode
 from understudy.data.marginals import marginal
@@ -224,7 +224,7 @@ def test_what_a_row_adds_along_directions_is_its_own():
     values = rng.integers(-30_000, 30_000, size=(257, 300)).astype(np.float64)
     together = directions.along(values)
     exact = (values.astype(object) @ directions.matrix.T.astype(object)).astype(np.float64)
-    assert (together == np.floor(exact / STEPS + 0.5)).all()
+    assert (together == np.floor(exact / DIRECTION_STEPS + 0.5)).all()
     for place in (0, 1, 128, 255, 256):
         assert (directions.along(values[place : place + 1]) == together[place]).all()
     assert np.abs(together - values @ lines.T).max() < 40

@@ -26,7 +26,7 @@ from understudy.privacy.mechanisms import SeededNoise, SystemNoise
 from understudy.privacy.renyi import find_multiplier
 from understudy.privacy.vectors import (
     ADDED_TOGETHER,
-    GRID,
+    VECTOR_STEPS,
     VectorSum,
     exact_sum,
     put_on_grid,
@@ -87,7 +87,7 @@ def test_no_row_of_any_small_table_moves_the_sum_further_than_the_clip(size):
                     matrix = RowMatrix(INPUTS, encode(table(held), SCHEMA))
                     sums.append(exact_sum(function, matrix, np.arange(len(held)), 0.5))
                 moved = sums[1] - sums[0]
-                assert moved @ moved <= GRID**2
+                assert moved @ moved <= VECTOR_STEPS**2
 
 
 def test_vectors_on_the_grid_are_never_too_long():
@@ -97,24 +97,24 @@ def test_vectors_on_the_grid_are_never_too_long():
         vectors[1, :] = scale  # all alike
         for vector in vectors:
             steps = put_on_grid(vector.copy(), 1.0).astype(np.int64)
-            assert steps @ steps <= GRID**2
+            assert steps @ steps <= VECTOR_STEPS**2
     for broken in ([np.nan, 1.0], [np.inf, 0.0], [1e30, 1e30]):
         assert not put_on_grid(np.array(broken, dtype=np.float32), 1.0).any()
     steps = put_on_grid(np.array([3.0, 4.0], dtype=np.float32), 1.0)
-    assert steps == pytest.approx([0.6 * GRID, 0.8 * GRID], abs=2)
+    assert steps == pytest.approx([0.6 * VECTOR_STEPS, 0.8 * VECTOR_STEPS], abs=2)
 
 
 def test_vectors_of_very_many_numbers_are_never_too_long():
     """In double precision: a sum of 2^21 squares in single precision might be off by an eighth."""
     vector = np.full(1 << 21, 0.1, dtype=np.float32)
     steps = put_on_grid(vector, 1.0).astype(np.int64)
-    assert steps @ steps <= GRID**2
+    assert steps @ steps <= VECTOR_STEPS**2
     assert steps.any()
 
 
 def test_a_short_vector_keeps_its_length():
     steps = put_on_grid(np.array([0.25, 0.0], dtype=np.float32), 1.0)
-    assert steps == pytest.approx([GRID / 4, 0], abs=2)
+    assert steps == pytest.approx([VECTOR_STEPS / 4, 0], abs=2)
 
 
 @pytest.mark.parametrize("function", [network(), network(1.0, "wasserstein")])
@@ -196,7 +196,7 @@ def test_sums_of_many_vectors_are_exact():
     one = exact_sum(network(100.0), matrix, np.array([0]), 1e-6)
     many = exact_sum(network(100.0), matrix, np.arange(len(rows)), 1e-6)
     assert many.tolist() == (len(rows) * one).tolist()
-    assert np.abs(one).max() > GRID / 2  # single precision would not hold all of it
+    assert np.abs(one).max() > VECTOR_STEPS / 2  # single precision would not hold all of it
 
 
 # --------------------------------------------------------------------------- sampling
@@ -238,7 +238,7 @@ def test_the_noise_is_what_the_price_asks_for():
     price = Budget(curator.ledger.budget.amount / 50, "rho")
     answer = curator.sum_vectors(network(), price, clip=2.0, rate=0.25)
     multiplier = find_multiplier(18, 0.25, price.amount)
-    assert noise.scale == GRID * multiplier
+    assert noise.scale == VECTOR_STEPS * multiplier
     assert answer.deviation == pytest.approx(2.0 * multiplier)
 
 

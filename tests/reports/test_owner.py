@@ -19,7 +19,7 @@ from understudy.data.encoding import Outside
 from understudy.evaluation.fitness import Use, Verdict
 from understudy.evaluation.result import Pairs
 from understudy.release.callbacks import OutsideNote
-from understudy.reports.charts import MAX_SHOWN_NAMES, heat_map, lengths, round_ticks
+from understudy.reports.charts import MAX_MAPPED_COLUMNS, heat_map, lengths, round_ticks
 from understudy.reports.distributions import ShownValues, ValueShares, distribution
 from understudy.reports.owner import owner_report, write_owner_report
 
@@ -161,9 +161,8 @@ def test_very_many_columns_leave_the_maps_legible_and_the_page_small() -> None:
     names = tuple(f"column {i}" for i in range(120))
     page = owner_report(evaluation(names))
     assert (
-        f"The {MAX_SHOWN_NAMES} columns that tell most about others; {120 - MAX_SHOWN_NAMES} more "
-        "are not "
-        "shown." in page
+        f"The {MAX_MAPPED_COLUMNS} columns that tell most about others; {120 - MAX_MAPPED_COLUMNS} "
+        "more are not shown." in page
     )
     assert len(page) < 3_000_000
 

@@ -145,7 +145,7 @@ def test_cliques_keep_their_limit() -> None:
 def test_cliques_grow_with_what_rows_and_budget_pay_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("understudy.synthesizers.adaptive_budget.LEAST_CELLS", 20)
     monkeypatch.setattr("understudy.synthesizers.adaptive_budget.CELLS_PER_SIGNAL", 0.02)
-    monkeypatch.setattr("understudy.synthesizers.adaptive_whole.MAX_CELLS", 0)
+    monkeypatch.setattr("understudy.synthesizers.adaptive_whole.MAX_WHOLE_TABLE_CELLS", 0)
     sizes = [
         sum(node.table.size for node in fitted(epsilon=epsilon, max_cells=None).network)
         for epsilon in (0.5, 50.0)

@@ -17,8 +17,8 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.adaptive_target import (
-    MAX_SHARE,
-    MIN_SHARE,
+    MAX_TARGET_SHARE,
+    MIN_TARGET_SHARE,
     keep_telling,
     measure_pairs,
     merge_for_target,
@@ -93,7 +93,7 @@ def test_a_target_of_many_values_is_merged_as_well() -> None:
     assert merge_for_target(make_learner(100), "word", Budget(1.0)).sizes["word"] < 12
 
 
-@pytest.mark.parametrize(("rows", "share"), [(100, MAX_SHARE), (50_000, MIN_SHARE)])
+@pytest.mark.parametrize(("rows", "share"), [(100, MAX_TARGET_SHARE), (50_000, MIN_TARGET_SHARE)])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_few_rows_leave_little_for_larger_tables(rows: int, share: float, delta: float) -> None:
     learner = make_learner(rows, delta)
@@ -109,7 +109,7 @@ def test_a_share_between_makes_the_tables_clear() -> None:
         amount - measure_pairs(learner, pairs_of(learner), Budget(amount)).amount
         for amount in (0.5, 0.6)
     ]
-    assert MIN_SHARE * 0.6 < spent[0] < MAX_SHARE * 0.5
+    assert MIN_TARGET_SHARE * 0.6 < spent[0] < MAX_TARGET_SHARE * 0.5
     assert spent[0] == pytest.approx(spent[1], rel=0.01)
 
 

@@ -16,7 +16,7 @@ from understudy.data.encoding import encode  # noqa: E402
 from understudy.data.image_files import Images  # noqa: E402
 from understudy.models.network import Node  # noqa: E402
 from understudy.privacy.mechanisms import SeededNoise  # noqa: E402
-from understudy.privacy.vectors import GRID, exact_sum  # noqa: E402
+from understudy.privacy.vectors import VECTOR_STEPS, exact_sum  # noqa: E402
 from understudy.synthesizers.checkpoints import Checkpoint  # noqa: E402
 from understudy.synthesizers.gan_images import ImageNetworks  # noqa: E402
 from understudy.synthesizers.generated_tables import GeneratedColumns, TrainingTask  # noqa: E402
@@ -159,7 +159,7 @@ def test_an_images_gradient_does_not_depend_on_who_is_sampled_with_it():
     for places in (np.arange(count), np.arange(count)[::-1].copy(), np.arange(5)):
         together = exact_sum(function, matrix, places, 0.1)
         assert together.tolist() == sum(alone[i] for i in places).tolist()
-    assert max(int(one @ one) for one in alone) <= GRID**2
+    assert max(int(one @ one) for one in alone) <= VECTOR_STEPS**2
 
 
 def test_the_layers_are_those_of_the_thesis():

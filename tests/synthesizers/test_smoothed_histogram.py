@@ -24,7 +24,11 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import SeededNoise, SystemNoise, _numbers_below, draw_smoothing
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
-from understudy.synthesizers.smoothed_histogram import MAX_DRAWS, SmoothedHistogram, best_draws
+from understudy.synthesizers.smoothed_histogram import (
+    MAX_ROWS_IN_ORDER,
+    SmoothedHistogram,
+    best_draws,
+)
 
 # --------------------------------------------------------------------------- the guarantee
 
@@ -287,7 +291,7 @@ def test_the_default_number_of_draws_balances_two_errors() -> None:
     few, many = best_draws(10_000, 100, Budget(1.0)), best_draws(1_000_000, 100, Budget(1.0))
     assert 10 < few < many < 10_000
     assert best_draws(0, 48, Budget(1.0)) == 1
-    assert best_draws(10**9, 2, Budget(100.0)) <= MAX_DRAWS
+    assert best_draws(10**9, 2, Budget(100.0)) <= MAX_ROWS_IN_ORDER
 
     def distance(draws: int) -> float:
         method = SmoothedHistogram(epsilon=1.0, draws=draws, neighbours="replace")
@@ -320,7 +324,7 @@ def test_the_perturbed_histogram_is_far_more_accurate_at_the_same_budget() -> No
 # --------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize("draws", [0, -1, 1.5, True, "10", MAX_DRAWS + 1])
+@pytest.mark.parametrize("draws", [0, -1, 1.5, True, "10", MAX_ROWS_IN_ORDER + 1])
 def test_a_number_of_draws_that_makes_no_sense_is_refused(draws: Any) -> None:
     with pytest.raises(InputError, match="draws must be a whole number from 1 to 262,144"):
         SmoothedHistogram(epsilon=1.0, draws=draws).fit(table(), small_schema())

@@ -23,7 +23,7 @@ from understudy.data.columns import Table
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-MAX_BINS = 16
+MAX_COMPARED_BINS = 16
 """Numbers are compared in at most this many bins of equally many real rows."""
 
 
@@ -109,10 +109,10 @@ def compare_releases(
 
 def _bin(values: ColumnValues, codes: Ints) -> Ints:
     """Categories as they are, numbers by bins of equally many real rows."""
-    if values.size <= MAX_BINS or values.numbers is None:
+    if values.size <= MAX_COMPARED_BINS or values.numbers is None:
         return codes
     mass = np.cumsum(values.shares) - values.shares / 2
-    bins = np.minimum((mass * MAX_BINS).astype(np.int64), MAX_BINS - 1)
+    bins = np.minimum((mass * MAX_COMPARED_BINS).astype(np.int64), MAX_COMPARED_BINS - 1)
     return bins[codes]
 
 

@@ -23,10 +23,10 @@ from understudy.errors import InputError
 
 Ints = NDArray[np.int64]
 
-ALL = "*"
+SUPPRESSED_TO = "*"
 """What stands where nothing is told."""
 
-MISSING = "(missing)"
+MISSING_LABEL = "(missing)"
 """What stands for an empty cell among the values of a column."""
 
 MAX_LEVELS = 40
@@ -70,7 +70,7 @@ def build_levels(names: Sequence[str], coarser: Sequence[Level]) -> Hierarchy:
         if fewer and len(np.unique(level.places)) > 1:
             levels.append(level)
     if len(names) > 1:
-        levels.append(Level(np.zeros(len(names), dtype=np.int64), (ALL,)))
+        levels.append(Level(np.zeros(len(names), dtype=np.int64), (SUPPRESSED_TO,)))
     return Hierarchy(tuple(levels))
 
 
@@ -119,7 +119,7 @@ def make_ranges(
     while len(coarser) < MAX_LEVELS:
         steps = np.floor(np.where(there, numbers, 0.0) / width)
         labels = [
-            _write_range(step * width, width, whole) if known else MISSING
+            _write_range(step * width, width, whole) if known else MISSING_LABEL
             for step, known in zip(steps.tolist(), there.tolist(), strict=True)
         ]
         coarser.append(_label_level(labels))
@@ -149,7 +149,9 @@ def make_calendar(
     whole = np.where(there, np.floor(days), 0.0).astype(np.int64)
     coarser = []
     for labels in _date_labels(whole, there, width):
-        known = [label if each else MISSING for label, each in zip(labels, there, strict=True)]
+        known = [
+            label if each else MISSING_LABEL for label, each in zip(labels, there, strict=True)
+        ]
         coarser.append(_label_level(known))
     return build_levels(names, coarser)
 
@@ -179,7 +181,7 @@ def _date_labels(
 def cut_levels(tree: Taxonomy, names: Sequence[str], column: str) -> Hierarchy:
     """The levels of a taxonomy; a label lists the values that it stands for."""
     known = set(list_leaves(tree))
-    strangers = [name for name in names if name not in known and name != MISSING]
+    strangers = [name for name in names if name not in known and name != MISSING_LABEL]
     if strangers:
         raise InputError(
             f"The taxonomy of {column!r} does not cover {strangers[0]!r} and "
@@ -238,8 +240,8 @@ def _read_labels(given: Mapping[str, Any], names: Sequence[str], column: str) ->
     rows = []
     for name in names:
         labels = given.get(name)
-        if name == MISSING and labels is None:
-            labels = [MISSING] * min(map(len, given.values()), default=0)
+        if name == MISSING_LABEL and labels is None:
+            labels = [MISSING_LABEL] * min(map(len, given.values()), default=0)
         if not isinstance(labels, list | tuple):
             raise InputError(f"The hierarchy of {column!r} does not cover the value {name!r}.")
         rows.append([str(label) for label in labels])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.anonymity.hierarchies import (
-    MISSING,
+    MISSING_LABEL,
     Hierarchy,
     as_taxonomy,
     cut_levels,
@@ -151,7 +151,7 @@ def _read_values(name: str, column: Column, said: Attribute | None) -> ColumnVal
             numbers = distinct.astype(np.float64)
     if absent.any():
         codes = np.where(absent, len(written), codes)
-        written.append(MISSING)
+        written.append(MISSING_LABEL)
         if numbers is not None:
             numbers = np.append(numbers, np.nan)
     if numbers is not None:

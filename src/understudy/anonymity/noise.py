@@ -22,7 +22,7 @@ from understudy.errors import InputError
 Floats = NDArray[np.float64]
 Shape = Literal["gaussian", "uniform"]
 
-MAX_ROUNDS = 500
+MAX_NOISE_ROUNDS = 500
 CLOSE_ENOUGH = 1e-6
 """Rounds end when no share changes by more."""
 
@@ -90,7 +90,7 @@ def reconstruct_distribution(
     likelihood = np.diff(_cumulative(noisy[:, None] - edges[None, ::-1], width, shape), axis=1)
     likelihood = np.maximum(likelihood[:, ::-1] / np.diff(edges), 1e-300)
     shares = np.full(len(edges) - 1, 1 / (len(edges) - 1))
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_NOISE_ROUNDS):
         joint = likelihood * shares
         improved = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
         done = np.abs(improved - shares).max() < CLOSE_ENOUGH

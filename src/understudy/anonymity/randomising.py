@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.hierarchies import MISSING
+from understudy.anonymity.hierarchies import MISSING_LABEL
 from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.suppression import check_names
 from understudy.data.columns import Column, Table
@@ -50,7 +50,7 @@ def post_randomise(
     drawn = rng.random(read.rows)
     places = (drawn[:, None] >= limits[values.codes]).sum(axis=1)
     missing = None
-    if values.names[-1] == MISSING:
+    if values.names[-1] == MISSING_LABEL:
         missing = (places == values.size - 1).astype(np.uint8)
     column = Column("text", places, values.names, missing, read.columns[name].mark)
     return replace(read, columns={**read.columns, name: column}), matrix

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.anonymity.classes import EquivalenceClasses
-from understudy.anonymity.hierarchies import ALL, MISSING, write_whole_range
+from understudy.anonymity.hierarchies import MISSING_LABEL, SUPPRESSED_TO, write_whole_range
 from understudy.anonymity.microdata import ColumnValues, Microdata
 from understudy.data.columns import Column
 
@@ -55,14 +55,14 @@ def _write_group(values: ColumnValues, members: Ints) -> str:
     it, else the set.
     """
     absent = ""
-    if values.names[-1] == MISSING and members[-1] == values.size - 1:
+    if values.names[-1] == MISSING_LABEL and members[-1] == values.size - 1:
         absent, members = " or missing", members[:-1]
     if len(members) == 1:
         return values.names[members[0]] + absent
     if values.numbers is not None:
         return _write_numbers(values, members) + absent
     if len(members) + bool(absent) == values.size:
-        return ALL
+        return SUPPRESSED_TO
     masked = _find_prefix(values, members)
     if masked is not None:
         return masked + absent
@@ -91,6 +91,6 @@ def _find_prefix(values: ColumnValues, members: Ints) -> str | None:
 def _text_column(places: Ints, words: tuple[str, ...]) -> Column:
     """A column of texts; what is missing is written as an empty cell."""
     missing = None
-    if MISSING in words:
-        missing = (places == words.index(MISSING)).astype(np.uint8)
+    if MISSING_LABEL in words:
+        missing = (places == words.index(MISSING_LABEL)).astype(np.uint8)
     return Column("text", places, words, missing)

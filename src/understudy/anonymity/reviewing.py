@@ -26,7 +26,7 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 
 EPSILON = 1.0
-DELTA = 1e-9
+REVIEW_DELTA = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +169,7 @@ def _compare(
     kept = {name: read.columns[name] for name in read.names if name in microdata.columns}
     if schema is not None:
         schema = Schema(tuple(attribute for attribute in schema if attribute.name in kept))
-    method = Adaptive(epsilon=EPSILON, delta=DELTA)
+    method = Adaptive(epsilon=EPSILON, delta=REVIEW_DELTA)
     try:
         model = method.fit(Table(kept, read.source), schema)
     except InputError as error:
@@ -177,4 +177,4 @@ def _compare(
             f"No release with differential privacy to compare with: {error}"
         ) from error
     private = model.sample(read.rows, seed=0)
-    return compare_releases(read, microdata, release, private, epsilon=EPSILON, delta=DELTA)
+    return compare_releases(read, microdata, release, private, epsilon=EPSILON, delta=REVIEW_DELTA)

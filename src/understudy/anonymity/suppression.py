@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.anonymity.hierarchies import ALL
+from understudy.anonymity.hierarchies import SUPPRESSED_TO
 from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.publishing import pick_cells
 from understudy.data.columns import Column, Table
@@ -54,9 +54,9 @@ def suppress_cells(table: Frame, name: str, rows: NDArray[np.bool_]) -> Table:
     if flags.shape != (read.rows,):
         raise InputError(f"There are {read.rows:,} rows, but flags for {flags.size:,}.")
     values = read_microdata(read, (name,))[name]
-    star = ALL
+    star = SUPPRESSED_TO
     while star in values.names:
-        star += ALL
+        star += SUPPRESSED_TO
     words = (*values.names, star)
     places = np.where(flags, len(words) - 1, values.codes)
     missing = read.columns[name].missing

@@ -14,7 +14,7 @@ from understudy.models.query.syntax import Kind
 RANKS: tuple[Kind, ...] = ("median", "quantile", "min", "max")
 """Functions whose answer is a value of the column."""
 
-MAX_LINES = 30
+MAX_GROUP_LINES = 30
 """Groups that are shown."""
 
 _MAX_WRITTEN = 1e15
@@ -87,14 +87,14 @@ class Answers(OneAnswer[Answer]):
         return self._only.error
 
     def __repr__(self) -> str:
-        lines = [self.line(answer) for answer in self.answers[:MAX_LINES]]
+        lines = [self.line(answer) for answer in self.answers[:MAX_GROUP_LINES]]
         if self.group_by or len(self.answers) > 1:
-            names = [", ".join(answer.group) for answer in self.answers[:MAX_LINES]]
+            names = [", ".join(answer.group) for answer in self.answers[:MAX_GROUP_LINES]]
             widest = max(map(len, names), default=0)
             lines = [
                 f"{name.ljust(widest)}  {line}" for name, line in zip(names, lines, strict=True)
             ]
-        left = len(self.answers) - MAX_LINES
+        left = len(self.answers) - MAX_GROUP_LINES
         if left > 0:
             lines.append(f"and {left:,} more")
         return "\n".join(lines)
@@ -103,9 +103,9 @@ class Answers(OneAnswer[Answer]):
         body = "".join(
             f"<tr><td>{html.escape(', '.join(answer.group) or self.question)}</td>"
             f"<td style='text-align:right'>{html.escape(self.line(answer))}</td></tr>"
-            for answer in self.answers[:MAX_LINES]
+            for answer in self.answers[:MAX_GROUP_LINES]
         )
-        left = len(self.answers) - MAX_LINES
+        left = len(self.answers) - MAX_GROUP_LINES
         if left > 0:
             body += f"<tr><td>and {left:,} more</td><td></td></tr>"
         return f"<table><tbody>{body}</tbody></table>"

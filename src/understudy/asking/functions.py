@@ -24,9 +24,9 @@ from understudy.privacy.linear import LinearQueries, QueryMatrix
 from understudy.privacy.mechanisms import describe_noise, distribution_of
 from understudy.privacy.questions import Question
 
-MAX_ANSWERS = 100_000
+MAX_GROUPS_ASKED = 100_000
 
-NO_BOUNDS = (
+NEEDS_BOUNDS = (
     "needs public bounds: write them into the question ({name} from 0 to 100), give them with "
     "--bounds, give a schema, or pay for finding them with --discovery"
 )
@@ -70,9 +70,10 @@ class Function(ABC):
         self.grid = self._find_grid()
         self.layout = Layout(self.query, self.grid)
         labels = self.layout.group_labels()
-        if len(labels) > MAX_ANSWERS:
+        if len(labels) > MAX_GROUPS_ASKED:
             raise InputError(
-                f"The question has {len(labels):,} groups; at most {MAX_ANSWERS:,} are answered."
+                f"The question has {len(labels):,} groups; at most {MAX_GROUPS_ASKED:,} "
+                "are answered."
             )
         self.labels = labels
 
@@ -182,7 +183,7 @@ def bounds_of(query: Query, attribute: RawQuantity) -> tuple[float, float]:
     public = attribute.bounds
     if query.bounds is None:
         if public is None:
-            missing = NO_BOUNDS.format(name=attribute.name)
+            missing = NEEDS_BOUNDS.format(name=attribute.name)
             raise InputError(f"A {query.kind} of {attribute.name!r} {missing}.")
         return public
     if public is not None and (query.bounds[1] < public[0] or public[1] < query.bounds[0]):

@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-CONFIDENCE = 0.95
+INTERVAL_CONFIDENCE = 0.95
 RISK = 0.05
 
 _APART = 1.001

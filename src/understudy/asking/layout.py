@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.memory import MAX_CELLS as MAX_COUNTED_CELLS
+from understudy.counting.memory import MAX_COUNTED_CELLS
 from understudy.data.marginals import Axis, Marginal
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
@@ -27,10 +27,10 @@ from understudy.models.query.syntax import Condition, Query
 MAX_GRID = 4096
 """Points of the grid that numbers are rounded to where their own steps are finer."""
 
-MAX_BOUND = 1e100
+MAX_ASKED_BOUND = 1e100
 """Beyond, sums and squares of numbers, or of their inverses, are not numbers any more."""
 
-MAX_CELLS = min(1 << 24, MAX_COUNTED_CELLS)
+MAX_ASKED_CELLS = min(1 << 24, MAX_COUNTED_CELLS)
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,11 @@ class BoundedGrid:
 def find_grid(attribute: RawQuantity, bounds: tuple[float, float]) -> BoundedGrid:
     """The grid of an attribute's own steps, if that has few enough points, else a coarser one."""
     low, high = bounds
-    if max(-low, high) > MAX_BOUND or high - low < 1 / MAX_BOUND:
+    if max(-low, high) > MAX_ASKED_BOUND or high - low < 1 / MAX_ASKED_BOUND:
         raise InputError(
             f"The bounds of {attribute.name!r} are too large or too close together to compute "
-            f"with: give numbers of at most {MAX_BOUND:g}, at least {1 / MAX_BOUND:g} apart."
+            f"with: give numbers of at most {MAX_ASKED_BOUND:g}, "
+            f"at least {1 / MAX_ASKED_BOUND:g} apart."
         )
     for natural in _natural_steps(attribute):
         if (high - low) / natural <= MAX_GRID:
@@ -264,10 +265,10 @@ class Layout:
                 own = None
             self.codes[name] = AxisCodes(attribute, subsets.get(name, []), own)
         cells = math.prod(codes.coded.size for codes in self.codes.values())
-        if cells > MAX_CELLS:
+        if cells > MAX_ASKED_CELLS:
             raise InputError(
-                f"The question tells {cells:,} classes of rows apart; at most {MAX_CELLS:,} can "
-                "be counted. Take fewer groups or conditions."
+                f"The question tells {cells:,} classes of rows apart; at most {MAX_ASKED_CELLS:,} "
+                "can be counted. Take fewer groups or conditions."
             )
 
     @property

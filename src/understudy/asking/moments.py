@@ -19,7 +19,7 @@ from understudy.privacy.mechanisms import distribution_of
 ROWS_RISK = 0.002
 """Of the risk of a sum, what goes to the number of rows whose rounding it holds."""
 
-ROWS_SHARE = 50
+ROWS_PER_LARGEST = 50
 """A row adds this part of the largest number to the count of rows: 2 % more noise."""
 
 
@@ -39,7 +39,7 @@ class SumOfNumbers(LinearFunction):
         if self.asked_grid.exact:
             return 0
         largest = max(abs(self.asked_grid.first), abs(self.asked_grid.last))
-        return math.ceil(largest / ROWS_SHARE)
+        return math.ceil(largest / ROWS_PER_LARGEST)
 
     @cached_property
     def _question(self) -> LinearQueries:

@@ -8,7 +8,7 @@ from understudy.asking.moments import Mean, SumOfNumbers, Variance
 from understudy.asking.quantiles import Extreme, Quantile
 from understudy.errors import InputError
 
-FUNCTIONS: dict[str, type[Function]] = {
+QUESTION_CLASSES: dict[str, type[Function]] = {
     "count": Counts,
     "labels": LabelCounts,
     "share": ShareOfRows,
@@ -29,4 +29,4 @@ def prepare(priced: Priced) -> Function:
         if not group.cells:
             name = group.attribute.name
             raise InputError(f"Grouping by {name!r} {NO_GROUPS.format(name=name)}.")
-    return FUNCTIONS[priced.query.kind](priced)
+    return QUESTION_CLASSES[priced.query.kind](priced)

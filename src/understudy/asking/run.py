@@ -57,7 +57,7 @@ from understudy.release.preflight import (
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
 
-MAX_QUESTIONS = 100
+MAX_QUESTIONS_ASKED = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +146,8 @@ def make_raw_schema(
     questions: Sequence[str], schema: Schema | Form | None, bounds: Bounds | None
 ) -> Schema:
     """The columns that questions name, as far as they are public."""
-    if not questions or len(questions) > MAX_QUESTIONS:
-        raise InputError(f"Ask at least one question, and at most {MAX_QUESTIONS} at once.")
+    if not questions or len(questions) > MAX_QUESTIONS_ASKED:
+        raise InputError(f"Ask at least one question, and at most {MAX_QUESTIONS_ASKED} at once.")
     check_mapping(bounds)
     if schema is None:
         return infer_schema(questions, bounds)

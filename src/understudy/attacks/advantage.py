@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from understudy.attacks.features import Floats
-from understudy.attacks.verdicts import LEVEL, SHUFFLES, among_shuffled
+from understudy.attacks.verdicts import FALSE_FINDING_RATE, SHUFFLES, among_shuffled
 
 
 def chance_by_shuffling(
@@ -54,5 +54,5 @@ def bound_advantage(alarms: Floats) -> tuple[float, float]:
     # independent.
     spread = with_row.var(axis=1).sum() / targets**2 + without.mean(axis=0).var()
     deviation = math.sqrt(float(spread) / (fits + 2))
-    reach = float(stdtrit(fits - 1, 1 - LEVEL / 2)) * deviation
+    reach = float(stdtrit(fits - 1, 1 - FALSE_FINDING_RATE / 2)) * deviation
     return float(with_row.mean() - without.mean()) - reach, deviation

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import (
-    ONE,
+    UNIT_DISTANCE,
     distances,
     groups,
     join_rows,
@@ -28,7 +28,13 @@ from understudy.attacks.rows import (
     pick_rows,
     some,
 )
-from understudy.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, give_verdict
+from understudy.attacks.verdicts import (
+    FALSE_FINDING_RATE,
+    SHUFFLES,
+    Attack,
+    among_shuffled,
+    give_verdict,
+)
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import Progress
 
@@ -92,7 +98,7 @@ def closest_record(
     allowed = None
     if promise is not None:
         allowed = promise.nearer(rows, theirs.rows)
-    middle, beside = (float(np.median(found)) / ONE for found in (to_real, to_holdout))
+    middle, beside = (float(np.median(found)) / UNIT_DISTANCE for found in (to_real, to_holdout))
     return Attack(
         "closest record",
         f"{share:.1%} of {looked_at.rows:,} synthetic rows have their closest record in the table "
@@ -229,7 +235,7 @@ def shuffle_shares(weights: Floats, rows: int, rng: np.random.Generator) -> Floa
 
 def _reach(shuffled: Floats, chance: float) -> float:
     """How far chance may carry the share, at the level of the tests."""
-    return float(np.quantile(shuffled, 1 - LEVEL)) - chance
+    return float(np.quantile(shuffled, 1 - FALSE_FINDING_RATE)) - chance
 
 
 def _word_promise(promise: Promise | None, allowed: float | None) -> str:
@@ -260,7 +266,10 @@ def _distances_only(
             between[row] = np.nan
         if row % 100 == 0:
             progress("attacking: closest record", looked_at.rows + row, steps)
-    middle, beside = float(np.median(to_real)) / ONE, float(np.median(between)) / ONE
+    middle, beside = (
+        float(np.median(to_real)) / UNIT_DISTANCE,
+        float(np.median(between)) / UNIT_DISTANCE,
+    )
     lone = pool.rows == 1
     if lone:
         compared = ""

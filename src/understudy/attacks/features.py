@@ -21,7 +21,7 @@ from understudy.data.schema import Attribute
 
 Floats = NDArray[np.float64]
 
-QUERIES = 200
+AGREEMENT_QUERIES = 200
 """Sets of two attributes or more on which agreement with the target is counted."""
 
 
@@ -65,8 +65,8 @@ def _correlations(rows: Coded, attributes: Sequence[Attribute]) -> Floats:
 
 def random_queries(attributes: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Sets of attributes, one a line: each alone, all together, and random ones."""
-    sizes = rng.integers(2, max(attributes, 2) + 1, QUERIES)
-    lots = rng.random((QUERIES, attributes)).argsort(axis=1)
+    sizes = rng.integers(2, max(attributes, 2) + 1, AGREEMENT_QUERIES)
+    lots = rng.random((AGREEMENT_QUERIES, attributes)).argsort(axis=1)
     queries = (
         np.concatenate([np.eye(attributes), np.ones((1, attributes)), lots < sizes[:, None]]) > 0
     )

@@ -29,7 +29,7 @@ from understudy.attacks.features import Floats, random_queries, table_features, 
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import Ints
 from understudy.attacks.shadow_classifier import check_scikit_learn, train_best_classifier
-from understudy.attacks.verdicts import LEVEL, Attack, give_verdict
+from understudy.attacks.verdicts import FALSE_FINDING_RATE, Attack, give_verdict
 from understudy.auditing.bounds import epsilon_bound
 from understudy.data.encoding import Coded, encode
 from understudy.data.frames import Frame, as_table
@@ -45,7 +45,7 @@ Release = Callable[[Table, np.random.Generator], Frame]
 
 Knows = Literal["rows", "population"]
 
-ROWS = 1000
+SHADOW_ROWS = 1000
 """Shadow models are fitted on tables of this many rows: quick, and easier to attack than large
 ones.
 """
@@ -53,7 +53,7 @@ ones.
 COPIES = 4
 """The control hands out rows of the table, this many times as many as it has."""
 
-MIN_ROWS = 20
+MIN_MEMBERSHIP_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -158,12 +158,12 @@ class GameRules:
 
     targets: int = 6
     shadows: int = 100
-    rows: int = ROWS
+    rows: int = SHADOW_ROWS
     knows: Knows = "rows"
     control: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("targets", 1), ("shadows", 10), ("rows", MIN_ROWS)):
+        for name, least in (("targets", 1), ("shadows", 10), ("rows", MIN_MEMBERSHIP_ROWS)):
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not whole or not least <= value <= 1_000_000:
@@ -383,7 +383,9 @@ class _Game:
             others,
             fits,
             # Half of what may go wrong is left to the advantage.
-            epsilon_bound(hits, fits, others, fits, 1 - LEVEL / 2 / len(self.targets), delta),
+            epsilon_bound(
+                hits, fits, others, fits, 1 - FALSE_FINDING_RATE / 2 / len(self.targets), delta
+            ),
             name,
         )
         return target, alarms
@@ -393,7 +395,7 @@ def _set_up(people: Table, public: Schema, rules: GameRules, seed: int | None) -
     rng = np.random.default_rng(seed)
     schema = Schema(public.modelled)
     coded = _encode_rows(people, schema)
-    fewest = rules.targets + MIN_ROWS
+    fewest = rules.targets + MIN_MEMBERSHIP_ROWS
     if coded.rows < fewest:
         raise InputError(
             f"{people.source} has {coded.rows:,} rows; attacking {rules.targets} people takes at "

@@ -19,7 +19,7 @@ from understudy.models.sampling import placing_steps
 
 Ints = NDArray[np.int64]
 
-ONE = 1000
+UNIT_DISTANCE = 1000
 """The distance of two categories that differ."""
 
 FEWEST, MOSTLY, NEARLY_ALL = 20, 0.5, 0.9
@@ -109,8 +109,8 @@ def distances(people: Coded, pool: Coded, names: Sequence[str]) -> Iterator[NDAr
 def _costs(attribute: Attribute, code: int) -> NDArray[np.int32]:
     """The distance from a code to every code of its attribute."""
     last = attribute.values_size - 1
-    costs = np.full(attribute.size, ONE, dtype=np.int32)
+    costs = np.full(attribute.size, UNIT_DISTANCE, dtype=np.int32)
     if has_order(attribute) and code <= last and last > 0:
-        costs[: last + 1] = np.abs(np.arange(last + 1) - code) * ONE // last
+        costs[: last + 1] = np.abs(np.arange(last + 1) - code) * UNIT_DISTANCE // last
     costs[code] = 0
     return costs

@@ -16,13 +16,13 @@ from understudy.errors import InputError
 
 Verdict = Literal["nothing seen", "within the promise", "look at this", "not judged"]
 
-LEVEL = 0.01
+FALSE_FINDING_RATE = 0.01
 """An attack that finds nothing looks like a finding as often as this, by chance."""
 
 SHUFFLES = 2000
 """How often a test shuffles who is who."""
 
-_Z = NormalDist().inv_cdf(1 - LEVEL)
+_Z = NormalDist().inv_cdf(1 - FALSE_FINDING_RATE)
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def give_verdict(p_value: float, lowest: float, allowed: float | None) -> Verdic
     """The verdict on a test: by its p-value, and where that is small, by what surely was reached
     against the bound.
     """
-    if p_value >= LEVEL:
+    if p_value >= FALSE_FINDING_RATE:
         return "nothing seen"
     if allowed is None or lowest > allowed:
         return "look at this"

@@ -20,7 +20,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.ranks import ChooseRank
 
-QUESTIONS = {
+AUDITED_QUESTIONS = {
     "count": "count where number > 5",
     "histogram": "histogram number",
     "share": "share where number > 5",
@@ -41,7 +41,7 @@ def answers(epsilon: float) -> Iterator[Finding]:
         asked = make_run(_choose_rank, epsilon)
         pairs = [rank_pair(relation)]
         yield from exact_findings(f"choice by rank, {relation}", epsilon, asked, pairs)
-    for name, text in QUESTIONS.items():
+    for name, text in AUDITED_QUESTIONS.items():
         for relation in RELATIONS:
             pairs = [number_pair(relation)]
             if name == "labels" and relation == "replace":
@@ -51,10 +51,10 @@ def answers(epsilon: float) -> Iterator[Finding]:
             )
     for name in ("mean", "labels", "median of groups"):
         pairs = [number_pair("add_remove")]
-        asked = _make_asking_run(QUESTIONS[name], epsilon, DELTA)
+        asked = _make_asking_run(AUDITED_QUESTIONS[name], epsilon, DELTA)
         yield from exact_findings(f"ask {name}, delta {DELTA:g}", epsilon, asked, pairs, DELTA)
         pairs = [number_pair("add_remove", person_rows=ROWS_PER_PERSON)]
-        asked = _make_asking_run(QUESTIONS[name], epsilon, most=ROWS_PER_PERSON)
+        asked = _make_asking_run(AUDITED_QUESTIONS[name], epsilon, most=ROWS_PER_PERSON)
         yield from exact_findings(
             f"ask {name}, {ROWS_PER_PERSON} rows per person", epsilon, asked, pairs
         )

@@ -47,9 +47,9 @@ def audit_collusion(
         yield Finding(name, ONE_ROW, "exact", epsilon, lost, unit_at(DELTA))
     if find_spec("cryptography") is None:
         raise InputError('Runs of encrypted sums need: pip install "understudy[encrypted]".')
-    from understudy.auditing.collusion_runs import PARTIES, run_cells
+    from understudy.auditing.collusion_runs import COLLUDING_PARTIES, run_cells
 
-    for party in PARTIES:
+    for party in COLLUDING_PARTIES:
         before, after = (run_cells(party, epsilon, 1, runs, rows) for rows in (2, 3))
         found = tell_apart(before, after, confidence)
         yield Finding(

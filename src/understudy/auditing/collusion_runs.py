@@ -24,7 +24,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import Counts
 
 Party = Literal["aggregator", "service"]
-PARTIES: tuple[Party, ...] = ("aggregator", "service")
+COLLUDING_PARTIES: tuple[Party, ...] = ("aggregator", "service")
 
 
 class SilentSession(EncryptedSession):

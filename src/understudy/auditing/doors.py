@@ -35,10 +35,10 @@ Run = Callable[[Frame, Noise], object]
 where only what goes into the noise is of interest). That depends on the noise's answers: no other
 dice may be thrown."""
 
-MAX_CANDIDATES = {"exponential": 100_000, "permute_and_flip": 3000}
+MAX_EXACT_CANDIDATES = {"exponential": 100_000, "permute_and_flip": 3000}
 """Choices among more candidates than this are not worked out exactly."""
 
-PATHS = 4
+FOLLOWED_PATHS = 4
 """How many paths are followed from either table: the greedy one, and others that leave it at
 random.
 """
@@ -89,7 +89,7 @@ class RecordedQuestion:
         """Of each candidate or, for one draw, of each cell."""
         if self.kind == "draw":
             return draw_log_probabilities(self.inputs.ravel(), self.scale)
-        most = MAX_CANDIDATES[self.kind]
+        most = MAX_EXACT_CANDIDATES[self.kind]
         if len(self.inputs) > most:
             raise ValueError(f"a choice among more than {most:,} candidates; audit a smaller table")
         if self.kind == "exponential":
@@ -252,7 +252,7 @@ class ExactLoss:
         return None
 
 
-def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> ExactLoss:
+def exact_loss(run: Run, pair: Pair, paths: int = FOLLOWED_PATHS, seed: int = 0) -> ExactLoss:
     """The largest loss on several paths of answers, from either of the two tables.
 
     On the first path every answer is the one that tells most, given those before it. Which

@@ -192,7 +192,7 @@ def markdown(findings: Sequence[Finding]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-LABEL, BAR, LINE, MARGIN = 400, 420, 22, 12
+LABEL_WIDTH, BAR_WIDTH, LINE_HEIGHT, CHART_MARGIN = 400, 420, 22, 12
 COLOURS: dict[Verdict, str] = {
     "kept": "#2a7f62",
     "broken": "#c0392b",
@@ -205,22 +205,25 @@ FULL = 2.0
 
 def picture(title: str, findings: Sequence[Finding]) -> str:
     """A bar for each finding, in units of its claim; the claim is a line through all of them."""
-    width, height = LABEL + BAR + 130, 2 * MARGIN + 50 + LINE * len(findings)
-    unit = BAR / FULL
+    width, height = (
+        LABEL_WIDTH + BAR_WIDTH + 130,
+        2 * CHART_MARGIN + 50 + LINE_HEIGHT * len(findings),
+    )
+    unit = BAR_WIDTH / FULL
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         'font-family="sans-serif" '
         'font-size="12">',
         f"<title>{html.escape(title)}</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{MARGIN}" y="{MARGIN + 12}" font-size="15" '
+        f'<text x="{CHART_MARGIN}" y="{CHART_MARGIN + 12}" font-size="15" '
         f'font-weight="bold">{html.escape(title)}</text>',
-        f'<text x="{LABEL + unit:g}" y="{MARGIN + 34}" text-anchor="middle" '
+        f'<text x="{LABEL_WIDTH + unit:g}" y="{CHART_MARGIN + 34}" text-anchor="middle" '
         'fill="#444444">claimed</text>',
     ]
-    top = MARGIN + 42
+    top = CHART_MARGIN + 42
     for place, finding in enumerate(findings):
-        y = top + place * LINE
+        y = top + place * LINE_HEIGHT
         share = finding.measured / finding.claimed
         colour = COLOURS[finding.verdict]
         if share > FULL:
@@ -229,16 +232,17 @@ def picture(title: str, findings: Sequence[Finding]) -> str:
             arrow = ""
         label = finding.subject + ("" if finding.unit == "epsilon" else f" ({finding.unit})")
         parts += [
-            f'<text x="{LABEL - 8}" y="{y + 14}" text-anchor="end">{html.escape(label)}</text>',
-            f'<rect x="{LABEL}" y="{y + 3}" width="{max(min(share, FULL) * unit, 1):.1f}" '
-            f'height="{LINE - 6}" '
+            f'<text x="{LABEL_WIDTH - 8}" y="{y + 14}" text-anchor="end">'
+            f"{html.escape(label)}</text>",
+            f'<rect x="{LABEL_WIDTH}" y="{y + 3}" width="{max(min(share, FULL) * unit, 1):.1f}" '
+            f'height="{LINE_HEIGHT - 6}" '
             f'fill="{colour}"/>',
-            f'<text x="{LABEL + BAR + 10}" y="{y + 14}">{number(finding.measured)}{arrow} of '
-            f"{number(finding.claimed)}</text>",
+            f'<text x="{LABEL_WIDTH + BAR_WIDTH + 10}" y="{y + 14}">'
+            f"{number(finding.measured)}{arrow} of {number(finding.claimed)}</text>",
         ]
-    line = LABEL + unit
+    line, bottom = LABEL_WIDTH + unit, top + LINE_HEIGHT * len(findings)
     parts.append(
-        f'<line x1="{line:g}" x2="{line:g}" y1="{top - 2}" y2="{top + LINE * len(findings)}" '
+        f'<line x1="{line:g}" x2="{line:g}" y1="{top - 2}" y2="{bottom}" '
         'stroke="#111111" '
         'stroke-width="1.5" stroke-dasharray="4 3"/>'
     )

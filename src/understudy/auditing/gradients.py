@@ -44,7 +44,7 @@ from understudy.privacy.vectors import VectorSum
 
 DELTA = 1e-6
 CANARIES = 400
-STEPS = 20
+GRADIENT_STEPS = 20
 
 COLUMN = "row"
 
@@ -231,9 +231,9 @@ def canary_findings(epsilon: float, seed: int | None = None) -> Iterator[Finding
     if seed is None:
         seed = int.from_bytes(np.random.default_rng().bytes(4))
     for rate in (1.0, 0.25):
-        training = TrainingRun(epsilon=epsilon, rate=rate, steps=STEPS)
+        training = TrainingRun(epsilon=epsilon, rate=rate, steps=GRADIENT_STEPS)
         found = find_canaries(training, seed)
-        name = f"whole run of {STEPS} sums, rate {rate:g}"
+        name = f"whole run of {GRADIENT_STEPS} sums, rate {rate:g}"
         pair = f"{CANARIES} canaries"
         yield Finding(name, pair, "runs", epsilon, found, unit_at(DELTA), CONFIDENCE)
 

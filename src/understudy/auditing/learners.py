@@ -23,7 +23,7 @@ from understudy.privacy.mechanisms import Noise, SeededNoise
 if TYPE_CHECKING:
     from understudy.learners.estimator import Learner
 
-ROWS = 40
+LEARNER_ROWS = 40
 BLACK_BOX_ROWS = 3
 """Of the rows that objective perturbation is run on: few, so that one more weighs most."""
 
@@ -32,7 +32,7 @@ def audit_learners(
     epsilon: float, runs: int, confidence: float, seed: int | None
 ) -> Iterator[Finding]:
     """Every learner, pure and with a delta."""
-    pair = _pair(ROWS)
+    pair = _pair(LEARNER_ROWS)
     for name, learner in settings_of_learners(epsilon).items():
 
         def run_on(pair: Pair, learner: Learner = learner) -> Any:

@@ -44,10 +44,10 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, SeededNoise
 
 DELTA = 1e-6
-LEAST = 0.8
+MIN_SPENT_SHARE = 0.8
 """The share of its price that a mechanism must lose in the worst case: else it is too noisy."""
 
-MANY = 400
+FALLING_SCORES = 400
 """Candidates that fall while one rises; counts that are said to be below a threshold."""
 
 
@@ -81,7 +81,7 @@ def _stated_losses(epsilon: float) -> Iterator[Finding]:
     ):
         yield _exact(_name(choice), up_down, epsilon, _choice_loss(choice, low, high))
     rises = "all scores but one rise"
-    some, more = ({**dict.fromkeys(range(MANY), up), 0: 0} for up in (0, 1))
+    some, more = ({**dict.fromkeys(range(FALLING_SCORES), up), 0: 0} for up in (0, 1))
     for monotone in (
         Exponential(epsilon=epsilon, monotone=True),
         PermuteAndFlip(epsilon=epsilon, monotone=True),
@@ -101,7 +101,7 @@ def _stated_losses(epsilon: float) -> Iterator[Finding]:
 
 def _one_up_all_down() -> tuple[dict[int, int], dict[int, int]]:
     """Scores of which the first rises by one, and very many others fall by one."""
-    low, high = ({**dict.fromkeys(range(MANY), 1 - up), 0: up} for up in (0, 1))
+    low, high = ({**dict.fromkeys(range(FALLING_SCORES), 1 - up), 0: up} for up in (0, 1))
     return low, high
 
 
@@ -124,7 +124,7 @@ def _gaussian_delta(epsilon: float) -> Finding:
     kept = math.exp(log_normal_cdf(0.5 / width - epsilon * width))
     lost = math.exp(epsilon + log_normal_cdf(-0.5 / width - epsilon * width))
     name, apart = "Gaussian", "as far apart as can be"
-    return Finding(name, apart, "exact", DELTA, kept - lost, "delta", least=LEAST)
+    return Finding(name, apart, "exact", DELTA, kept - lost, "delta", least=MIN_SPENT_SHARE)
 
 
 def _choice_loss(mechanism: Any, here: dict[int, int], there: dict[int, int]) -> float:
@@ -166,9 +166,9 @@ def _sparse_loss(epsilon: float) -> float:
     """
     mechanism = SparseVector(epsilon=epsilon, threshold=0)
     far = -math.ceil(20 / epsilon)
-    answers = np.array([False] * MANY + [True])
-    here = np.array([1] * MANY + [far])
-    there = np.array([0] * MANY + [far + 1])
+    answers = np.array([False] * FALLING_SCORES + [True])
+    here = np.array([1] * FALLING_SCORES + [far])
+    there = np.array([0] * FALLING_SCORES + [far + 1])
     return abs(mechanism.log_probability(here, answers) - mechanism.log_probability(there, answers))
 
 
@@ -225,7 +225,9 @@ def _gaussian_in_rho(epsilon: float) -> Finding:
     loss = _watch(ask, [0.0] * 4, [0.5] * 4, ledger)
     measured = epsilon_of(loss.rho, DELTA)
     name = "Gaussian, 4 numbers, zCDP, as asked"
-    return Finding(name, "far apart", "exact", epsilon, measured, unit_at(DELTA), least=LEAST)
+    return Finding(
+        name, "far apart", "exact", epsilon, measured, unit_at(DELTA), least=MIN_SPENT_SHARE
+    )
 
 
 def _watch(ask: Callable[[Any, Ledger, Noise], object], here: Any, there: Any, like: Ledger) -> Any:
@@ -317,7 +319,7 @@ def _make_repeated(epsilon: float, seed: int | None) -> list[_Repeated]:
 
 
 def _exact(name: str, pair: str, claimed: float, measured: float) -> Finding:
-    return Finding(name, pair, "exact", claimed, measured, least=LEAST)
+    return Finding(name, pair, "exact", claimed, measured, least=MIN_SPENT_SHARE)
 
 
 def _name(mechanism: Any) -> str:

@@ -43,13 +43,13 @@ class Pair:
     name: str = "the given tables"
 
 
-ROWS = 40
+NEIGHBOUR_ROWS = 40
 """Rows of the tables: few, so that one row weighs much, and enough for a network to have
 parents.
 """
 
 
-def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
+def worst_pairs(neighbours: Neighbours, rows: int = NEIGHBOUR_ROWS) -> tuple[Pair, ...]:
     """The pairs of a relation, each on a table of about this many rows."""
     diagonal: list[Row] = [(place % 2,) * 4 for place in range(rows)]
     makers: tuple[tuple[str, Schema, list[Row], Row], ...] = (
@@ -74,14 +74,14 @@ def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
     )
 
 
-def extreme_pair(neighbours: Neighbours, rows: int = ROWS) -> Pair:
+def extreme_pair(neighbours: Neighbours, rows: int = NEIGHBOUR_ROWS) -> Pair:
     """All rows alike, and one with extreme numbers."""
     [pair] = [one for one in worst_pairs(neighbours, rows) if one.name == "an extreme value"]
     return pair
 
 
 def small_pair(
-    neighbours: Neighbours, columns: int = 2, person_rows: int = 0, rows: int = ROWS
+    neighbours: Neighbours, columns: int = 2, person_rows: int = 0, rows: int = NEIGHBOUR_ROWS
 ) -> Pair:
     """A pair for many runs: binary columns, half of the rows at either end, and the odd row joins
     one of the halves.
@@ -104,7 +104,7 @@ PERSON = "person"
 """The column that says whose row it is, in pairs of tables where people have several rows."""
 
 
-def person_pairs(most: int, rows: int = ROWS) -> tuple[Pair, ...]:
+def person_pairs(most: int, rows: int = NEIGHBOUR_ROWS) -> tuple[Pair, ...]:
     """In the other table a person is new, with more rows than may count, all alike: only ``most``
     of them do.
     """
@@ -121,7 +121,7 @@ def person_pairs(most: int, rows: int = ROWS) -> tuple[Pair, ...]:
     return (*pairs, extreme_person_pair(most, rows))
 
 
-def extreme_person_pair(most: int, rows: int = ROWS) -> Pair:
+def extreme_person_pair(most: int, rows: int = NEIGHBOUR_ROWS) -> Pair:
     """The same, where all numbers of the person are extreme ones."""
     return _person_pair(
         "extreme values of a person",
@@ -199,7 +199,7 @@ def _numbers_of_groups(rows: int) -> tuple[Schema, list[Row]]:
     return schema, [(8 * (place % 2), place // 2 % 2) for place in range(rows)]
 
 
-def label_pair(rows: int = ROWS) -> Pair:
+def label_pair(rows: int = NEIGHBOUR_ROWS) -> Pair:
     """The odd row has a large number, or is of the other group: conditions on the one and on the
     other that hold for it have nothing in common.
     """
@@ -207,7 +207,7 @@ def label_pair(rows: int = ROWS) -> Pair:
     return _two("from number to group", "replace", schema, [*body, (9, 0)], [*body, (0, 1)])
 
 
-def number_pair(neighbours: Neighbours, person_rows: int = 0, rows: int = ROWS) -> Pair:
+def number_pair(neighbours: Neighbours, person_rows: int = 0, rows: int = NEIGHBOUR_ROWS) -> Pair:
     """Numbers of two groups, half of them at either end; the odd row has the largest."""
     schema, body = _numbers_of_groups(rows)
     name = "one number more at one end"

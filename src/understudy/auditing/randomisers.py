@@ -40,9 +40,9 @@ from understudy.local.randomisers import (
     ThresholdHistogram,
     Words,
 )
-from understudy.local.randomisers.numeric import STEPS
+from understudy.local.randomisers.numeric import NUMBER_STEPS
 
-LEAST = 0.8
+MIN_SPENT_SHARE = 0.8
 """The share of epsilon that a randomiser must lose in the worst case: else it is too noisy."""
 
 SMALL = 5
@@ -122,7 +122,7 @@ def loss_of_values(randomiser: FiniteRandomiser) -> Finding:
     for code in codes:
         if sum(randomiser.probability(report, code) for report in reports) != 1:
             measured = math.inf
-    least = LEAST
+    least = MIN_SPENT_SHARE
     if isinstance(randomiser, ThresholdHistogram):
         least = 0.0  # known to lose less than it is paid for
     return _make_finding(randomiser, "another value", measured, least)
@@ -150,7 +150,7 @@ def loss_of_numbers(randomiser: FiniteRandomiser) -> Finding:
     each number, so that the worst case is a corner; a window is farthest from another one there.
     """
     dimensions = getattr(randomiser, "dimensions", 1)
-    corners: list[Any] = list(itertools.product((0, STEPS), repeat=dimensions))
+    corners: list[Any] = list(itertools.product((0, NUMBER_STEPS), repeat=dimensions))
     if isinstance(randomiser, SquareWave):
         corners = [corner[0] for corner in corners]
     measured = largest_loss(randomiser, _places(randomiser), corners)
@@ -172,8 +172,10 @@ def _places(randomiser: FiniteRandomiser) -> Iterator[tuple[int, ...]]:
 
 def _edges(width: int) -> list[int]:
     """Where the windows at both ends of the range begin and end, and the middle."""
-    last = STEPS + width - 1
-    return sorted({0, width - 1, min(width, last), STEPS // 2, STEPS - 1, STEPS, last})
+    last = NUMBER_STEPS + width - 1
+    return sorted(
+        {0, width - 1, min(width, last), NUMBER_STEPS // 2, NUMBER_STEPS - 1, NUMBER_STEPS, last}
+    )
 
 
 def loss_of_noise(randomiser: SummedHistogram | LocalLaplace) -> Finding:
@@ -183,7 +185,7 @@ def loss_of_noise(randomiser: SummedHistogram | LocalLaplace) -> Finding:
     reports = rng.integers(-far, far, (200, randomiser.width))
     codes: list[Any] = [0, 1]
     if isinstance(randomiser, LocalLaplace):
-        codes = [[0] * randomiser.dimensions, [STEPS] * randomiser.dimensions]
+        codes = [[0] * randomiser.dimensions, [NUMBER_STEPS] * randomiser.dimensions]
     measured = max(
         abs(
             randomiser.log_probability(report, codes[0])
@@ -224,8 +226,8 @@ def bias_of_values(randomiser: FiniteRandomiser) -> Finding:
 
 def bias_of_signs(randomiser: Duchi) -> Finding:
     """For numbers inside the range, how far the expected estimate is from them."""
-    steps = [STEPS * place // 7 for place in range(1, randomiser.dimensions + 1)]
-    truth = np.array(steps) / STEPS * (randomiser.high - randomiser.low) + randomiser.low
+    steps = [NUMBER_STEPS * place // 7 for place in range(1, randomiser.dimensions + 1)]
+    truth = np.array(steps) / NUMBER_STEPS * (randomiser.high - randomiser.low) + randomiser.low
     expected = expected_estimate(randomiser, randomiser.possible_reports(), steps)
     measured = float(np.abs(expected - truth).max())
     finding = _make_finding(randomiser, "numbers inside the range", measured, 0.0)
@@ -287,7 +289,7 @@ def _features(randomiser: Randomiser, reports: Any) -> np.ndarray[Any, Any]:
 
 
 def _make_finding(
-    randomiser: Randomiser, pair: str, measured: float, least: float = LEAST
+    randomiser: Randomiser, pair: str, measured: float, least: float = MIN_SPENT_SHARE
 ) -> Finding:
     return Finding(_name(randomiser), pair, "exact", randomiser.epsilon, measured, least=least)
 

@@ -18,8 +18,8 @@ from understudy.auditing.bounds import CONFIDENCE
 from understudy.auditing.doors import ExactLoss, Run, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
 from understudy.auditing.neighbours import (
+    NEIGHBOUR_ROWS,
     PERSON,
-    ROWS,
     Pair,
     choice_pair,
     extreme_pair,
@@ -142,7 +142,9 @@ def run_pair(method: Synthesizer) -> Pair:
         rows_per_person = method.max_rows_per_person
     else:
         rows_per_person = 0
-    return small_pair(method.neighbours, columns, rows_per_person, method.audit_rows or ROWS)
+    return small_pair(
+        method.neighbours, columns, rows_per_person, method.audit_rows or NEIGHBOUR_ROWS
+    )
 
 
 def fit_often(

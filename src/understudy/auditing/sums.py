@@ -23,7 +23,7 @@ from understudy.privacy.sums import Sum
 
 Row = tuple[int, ...]
 
-SCHEMA = Schema.from_dict(
+SUMS_SCHEMA = Schema.from_dict(
     {
         "attributes": {
             "x": {"kind": "integer", "min": -500, "max": 500, "missing": "9999"},
@@ -69,9 +69,9 @@ class SumSetting:
             before.append(self.leaves)
         if rows_per_person == 1:
             after = [*BODY, self.enters]
-            tables = table_of(SCHEMA, before), table_of(SCHEMA, after)
-            return Pair(*tables, SCHEMA, neighbours, "a row from one end to the other")
-        attributes = {PERSON: {"kind": "identifier"}, **SCHEMA.to_dict()["attributes"]}
+            tables = table_of(SUMS_SCHEMA, before), table_of(SUMS_SCHEMA, after)
+            return Pair(*tables, SUMS_SCHEMA, neighbours, "a row from one end to the other")
+        attributes = {PERSON: {"kind": "identifier"}, **SUMS_SCHEMA.to_dict()["attributes"]}
         schema = Schema.from_dict({"attributes": attributes})
         persons = [(place, *row) for place, row in enumerate(before)]
         new = [(len(before), *self.enters)] * (rows_per_person + 2)
@@ -182,7 +182,7 @@ def sums_loss(
     pair = setting.pair("add_remove")
 
     def run(table: Table, noise: Noise) -> object:
-        curator = CentralCurator(encode(table, SCHEMA), Ledger(epsilon), noise)
+        curator = CentralCurator(encode(table, SUMS_SCHEMA), Ledger(epsilon), noise)
         return curator.answer(make(features=features, budget=Budget(epsilon), **options))
 
     return exact_loss(run, pair).epsilon

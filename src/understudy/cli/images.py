@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from understudy.privacy.ledger import LedgerFile
     from understudy.synthesizers import Synthesizer
 
-METHODS = ("gaussian", "gan", "merf")
+IMAGE_METHODS = ("gaussian", "gan", "merf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +66,10 @@ def synthesize_images(
     from understudy.data.png import write_png
     from understudy.synthesizers.image_tables import images_of_model, table_of_images
 
-    if method.name not in METHODS:
+    if method.name not in IMAGE_METHODS:
         raise InputError(
             f"The method {method.name} is for tables; for images use --method "
-            f"{', '.join(METHODS[:-1])} or {METHODS[-1]}."
+            f"{', '.join(IMAGE_METHODS[:-1])} or {IMAGE_METHODS[-1]}."
         )
     paths.check()
     table, schema = table_of_images(

@@ -15,7 +15,7 @@ from understudy.cli.root import examples
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
-MAX_LINE = 10_000
+MAX_TOKEN_LETTERS = 10_000
 """Letters of a line that is read from standard input."""
 
 
@@ -83,7 +83,7 @@ def local_issue(
     """
     from understudy.local.blind_tokens import TokenIssuer
 
-    made = TokenIssuer.load(issuer).issue(sys.stdin.readline(MAX_LINE))
+    made = TokenIssuer.load(issuer).issue(sys.stdin.readline(MAX_TOKEN_LETTERS))
     sys.stdout.write(made + "\n")
 
 
@@ -112,6 +112,6 @@ def local_token(
     sys.stdout.flush()
     talk = Talk(quiet)
     talk.say("Hand this line to the issuer, and enter the answer here:")
-    token = request.finish(sys.stdin.readline(MAX_LINE), survey.token_key)
+    token = request.finish(sys.stdin.readline(MAX_TOKEN_LETTERS), survey.token_key)
     write_text(output, token + "\n", "token")
     talk.say(f"Token: {output}. The issuer has never seen it.")

@@ -28,9 +28,9 @@ class EngineName(Enum):
 
 PROTECTION = "Who is protected"
 DOMAIN = "What columns hold"
-READING = "How the table is read"
-WRITING = "What is written"
-LEDGER = "The table's ledger"
+READING_OPTIONS = "How the table is read"
+WRITING_OPTIONS = "What is written"
+LEDGER_OPTIONS = "The table's ledger"
 """Headings of a help page, below the options that most people need."""
 
 
@@ -90,7 +90,7 @@ LedgerPath = Annotated[
         "--ledger",
         metavar="FILE",
         help="The table's ledger file (see understudy ledger).",
-        rich_help_panel=LEDGER,
+        rich_help_panel=LEDGER_OPTIONS,
     ),
 ]
 
@@ -100,7 +100,7 @@ SameTable = Annotated[
         "--same-table",
         metavar="",
         help="The ledger's table in another form: other columns or format, the same rows.",
-        rich_help_panel=LEDGER,
+        rich_help_panel=LEDGER_OPTIONS,
     ),
 ]
 NewRows = Annotated[
@@ -109,7 +109,7 @@ NewRows = Annotated[
         "--new-rows",
         metavar="",
         help="The ledger's table with rows added, removed or changed; releases still add up.",
-        rich_help_panel=LEDGER,
+        rich_help_panel=LEDGER_OPTIONS,
     ),
 ]
 Wait = Annotated[
@@ -117,7 +117,7 @@ Wait = Annotated[
     typer.Option(
         metavar="SECONDS",
         help="How long to wait for a ledger that another run holds.",
-        rich_help_panel=LEDGER,
+        rich_help_panel=LEDGER_OPTIONS,
     ),
 ]
 
@@ -160,7 +160,7 @@ Partitions = Annotated[
     typer.Option(
         metavar="N",
         help="Parquet files in the folder of -o; of about a million rows each when not given.",
-        rich_help_panel=WRITING,
+        rich_help_panel=WRITING_OPTIONS,
         min=1,
     ),
 ]
@@ -170,7 +170,7 @@ SafeForSpreadsheets = Annotated[
         "--safe-for-spreadsheets",
         metavar="",
         help="CSV only: an apostrophe before texts that a spreadsheet would run as formulas.",
-        rich_help_panel=WRITING,
+        rich_help_panel=WRITING_OPTIONS,
     ),
 ]
 CountedBy = Annotated[
@@ -179,7 +179,7 @@ CountedBy = Annotated[
         "--engine",
         metavar="ENGINE",
         help="Who counts: memory, duckdb or spark; by default memory, where files fit.",
-        rich_help_panel=READING,
+        rich_help_panel=READING_OPTIONS,
     ),
 ]
 RowsAnywhere = Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.option_groups import take_group
-from understudy.cli.options import READING
+from understudy.cli.options import READING_OPTIONS
 
 if TYPE_CHECKING:
     from understudy.data.read_options import Reading
@@ -19,7 +19,7 @@ _HEADER = Annotated[
         metavar="",
         help="The first line of a CSV file holds names (needed by default), or is a row.",
         show_default=False,
-        rich_help_panel=READING,
+        rich_help_panel=READING_OPTIONS,
     ),
 ]
 _ENCODING = Annotated[
@@ -27,7 +27,7 @@ _ENCODING = Annotated[
     typer.Option(
         metavar="NAME",
         help="Of a text file: latin-1, cp1252, utf-16; by its byte order mark, else UTF-8.",
-        rich_help_panel=READING,
+        rich_help_panel=READING_OPTIONS,
     ),
 ]
 _QUOTE = Annotated[
@@ -35,7 +35,7 @@ _QUOTE = Annotated[
     typer.Option(
         metavar="SIGN",
         help="Around values of a CSV file that hold delimiters.",
-        rich_help_panel=READING,
+        rich_help_panel=READING_OPTIONS,
     ),
 ]
 _MISSING_MARKS = Annotated[
@@ -43,7 +43,7 @@ _MISSING_MARKS = Annotated[
     typer.Option(
         metavar="MARKS",
         help='Texts that stand for a missing value in all columns, such as "n/a,-99".',
-        rich_help_panel=READING,
+        rich_help_panel=READING_OPTIONS,
     ),
 ]
 _TABLE_NAME = Annotated[
@@ -51,7 +51,7 @@ _TABLE_NAME = Annotated[
     typer.Option(
         metavar="NAME",
         help="Table of a database, or sheet of a workbook.",
-        rich_help_panel=READING,
+        rich_help_panel=READING_OPTIONS,
     ),
 ]
 _OPTIONS: dict[str, tuple[Any, Any]] = {

@@ -18,7 +18,7 @@ from understudy.cli.talk import Talk, grid_of, safe
 MAX_LINES = 1000
 """Of any list on the screen; the file holds all of it."""
 
-MAX_LEDGER_LINES = 40
+MAX_LISTED_QUESTIONS = 40
 """Of a ledger that is listed; questions of a longer one are summed up."""
 
 
@@ -107,7 +107,7 @@ def show(
     lines = [
         (entry.question, entry.mechanism, entry.amount, entry.delta) for entry in ledger.entries
     ]
-    is_summary = len(lines) > MAX_LEDGER_LINES and not every_question
+    is_summary = len(lines) > MAX_LISTED_QUESTIONS and not every_question
     if is_summary:
         lines = _sum_up(ledger.entries)
     for question, mechanism, amount, cost_in_delta in lines[:MAX_LINES]:
@@ -159,10 +159,10 @@ def _sort_of(question: str) -> str:
     return sort.partition(" among ")[0]
 
 
-MAX_COLUMNS = 12
+MAX_VALUES_ABREAST = 12
 """Values of an attribute beside each other; of more, the likeliest."""
 
-MAX_WIDTH = 10_000
+UNBOUNDED_WIDTH = 10_000
 """Of a table, to see how wide it would like to be."""
 
 
@@ -174,14 +174,14 @@ def _print_tables(console: Console, model: Any) -> None:
 
     left = MAX_LINES
     for node in model.network:
-        values, lines = conditional_lines(node, model.network_schema, MAX_COLUMNS, left)
+        values, lines = conditional_lines(node, model.network_schema, MAX_VALUES_ABREAST, left)
         parents = [f"{axis.attribute}^{axis.level}".removesuffix("^0") for axis in node.parents]
         told = " | ".join(part for part in (node.attribute, ", ".join(parents)) if part)
         title, named = safe(f"Pr[{told}]"), [*map(safe, parents)]
         grid = grid_of(title, *named, *(f"#{safe(value)}" for value in values))
         for configuration, chances in lines:
             grid.add_row(*map(safe, configuration), *(f"{chance:.4g}" for chance in chances))
-        wide = console.options.update(width=MAX_WIDTH)
+        wide = console.options.update(width=UNBOUNDED_WIDTH)
         if console.measure(grid, options=wide).maximum > console.width:
             grid = grid_of(title, *named, safe(node.attribute), "#probability")
             for configuration, chances in lines:

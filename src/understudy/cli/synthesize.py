@@ -14,8 +14,8 @@ from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_le
 from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     DOMAIN,
-    READING,
-    WRITING,
+    READING_OPTIONS,
+    WRITING_OPTIONS,
     CountedBy,
     Delta,
     DiscoveryShare,
@@ -112,13 +112,15 @@ def synthesize(
         typer.Option(
             metavar="TEXT",
             help="The name of the data set, for the report.",
-            rich_help_panel=WRITING,
+            rich_help_panel=WRITING_OPTIONS,
         ),
     ] = "",
     contact: Annotated[
         str,
         typer.Option(
-            metavar="TEXT", help="Whom to ask about it, for the report.", rich_help_panel=WRITING
+            metavar="TEXT",
+            help="Whom to ask about it, for the report.",
+            rich_help_panel=WRITING_OPTIONS,
         ),
     ] = "",
     reports: Annotated[
@@ -172,7 +174,7 @@ def synthesize(
         typer.Option(
             metavar="URL",
             help="Write the rows to a new table there: postgresql://... or spark://...",
-            rich_help_panel=WRITING,
+            rich_help_panel=WRITING_OPTIONS,
         ),
     ] = None,
     explain: Annotated[
@@ -181,7 +183,7 @@ def synthesize(
             "--explain",
             metavar="",
             help="Say how an engine counted the rows (for you only).",
-            rich_help_panel=READING,
+            rich_help_panel=READING_OPTIONS,
         ),
     ] = False,
     quiet: Quiet = False,

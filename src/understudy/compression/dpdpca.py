@@ -45,7 +45,7 @@ from understudy.release.sources import MemorySource
 from understudy.data.columns import Table  # isort: skip
 from understudy.data.encoding import Coded  # isort: skip
 
-SHARES = {"counts": 0.05, "sums": 0.2, "moments": 0.75}
+QUESTION_SHARES = {"counts": 0.05, "sums": 0.2, "moments": 0.75}
 """How the budget is split over N, v and R."""
 
 
@@ -90,7 +90,7 @@ class Protocol:
             moments="products",
             ball=1.0,
             missing="centre",
-            shares=SHARES,  # type: ignore[arg-type]
+            shares=QUESTION_SHARES,  # type: ignore[arg-type]
         )
 
     @property

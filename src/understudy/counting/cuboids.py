@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter
-from understudy.counting.memory import MAX_CELLS, MemoryCounter
+from understudy.counting.memory import MAX_COUNTED_CELLS, MemoryCounter
 from understudy.counting.planning import GroupingPlan, plan_groupings
 from understudy.counting.rollups import RollUps, Room
 from understudy.counting.sums import Summer
@@ -178,10 +178,10 @@ class CuboidCounter(Counter):
         cells = 1
         for axis in axes:
             cells *= self.size(axis)
-        if cells > MAX_CELLS:
+        if cells > MAX_COUNTED_CELLS:
             raise InputError(
-                f"The table of {describe(axes)} has more than {MAX_CELLS:,} cells; take fewer "
-                "attributes."
+                f"The table of {describe(axes)} has more than {MAX_COUNTED_CELLS:,} cells; "
+                "take fewer attributes."
             )
         return cells
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-STEPS = 1 << 16
+DIRECTION_STEPS = 1 << 16
 """A length of 1 has this many steps in a direction."""
 
 
@@ -34,7 +34,7 @@ class Directions:
     @classmethod
     def of(cls, numbers: NDArray[Any]) -> Directions:
         """The nearest directions to some that are given by floating-point numbers."""
-        whole = np.rint(np.asarray(numbers, dtype=np.float64) * STEPS).astype(np.int64)
+        whole = np.rint(np.asarray(numbers, dtype=np.float64) * DIRECTION_STEPS).astype(np.int64)
         return cls(tuple(map(tuple, whole.tolist())))
 
     @cached_property
@@ -45,8 +45,8 @@ class Directions:
     @property
     def stretch(self) -> float:
         """By how much a row can become longer at most: the root of the sum of all squares."""
-        return float(np.sqrt((self.matrix**2).sum())) / STEPS
+        return float(np.sqrt((self.matrix**2).sum())) / DIRECTION_STEPS
 
     def along(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The components of rows of whole numbers, rounded to whole numbers (halves up)."""
-        return np.asarray(np.floor((values @ self.matrix.T) / STEPS + 0.5))
+        return np.asarray(np.floor((values @ self.matrix.T) / DIRECTION_STEPS + 0.5))

@@ -27,7 +27,7 @@ from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
 from understudy.machine.plain_first import PlainFirst, thread_count
 
-MAX_CELLS = 1 << 28
+MAX_COUNTED_CELLS = 1 << 28
 """The largest table that is counted: 2 GiB."""
 
 MAX_ROWS = (1 << 31) - 1  # squares of counts must fit 64 bits, see curator.score_kernels
@@ -38,7 +38,7 @@ _THREAD_WORK = 1 << 18  # row visits below which starting threads costs more tha
 
 Ints = NDArray[np.int64]
 
-STRETCH = 1 << 20
+GENERALISED_STRETCH = 1 << 20
 """Generalised columns are made for this many rows at a time: much longer than a table, much shorter
 than a large file.
 """
@@ -172,13 +172,13 @@ class MemoryCounter(Counter):
         starts, axes = self._lookup(marginals)
         seconds = plain.counting_seconds(len(marginals), len(axes), self._kept)
         if _KERNELS.kernels_for(seconds) is None:
-            cells = plain.outline(starts, axes, self._sizes, self._base, MAX_CELLS)
+            cells = plain.outline(starts, axes, self._sizes, self._base, MAX_COUNTED_CELLS)
             self._refuse(marginals, cells)
             if _KERNELS.kernels_for(plain.summing_seconds(int(cells.sum()))) is None:
                 return _Outlined(starts=starts, axes=axes, cells=cells, masks=None)
         cells = np.empty(len(marginals), np.int64)
         masks = np.zeros((len(marginals), self._closures.shape[1]), np.uint64)
-        _load_kernels().outline(axes, starts, self._axes, MAX_CELLS, cells, masks)
+        _load_kernels().outline(axes, starts, self._axes, MAX_COUNTED_CELLS, cells, masks)
         self._refuse(marginals, cells)
         return _Outlined(starts=starts, axes=axes, cells=cells, masks=masks)
 
@@ -335,9 +335,9 @@ class MemoryCounter(Counter):
         if np.array_equal(self._base[axes], axes):
             yield self._kept, self._codes.with_weights(self._weights)
             return
-        codes = _Matrices(axes, self._sizes, min(self._kept, STRETCH))
-        for first in range(0, self._kept, STRETCH):
-            rows = slice(first, min(first + STRETCH, self._kept))
+        codes = _Matrices(axes, self._sizes, min(self._kept, GENERALISED_STRETCH))
+        for first in range(0, self._kept, GENERALISED_STRETCH):
+            rows = slice(first, min(first + GENERALISED_STRETCH, self._kept))
             length = rows.stop - first
             for axis in axes.tolist():
                 base, column = self._base[axis], codes.column(axis)[:length]
@@ -385,7 +385,7 @@ class MemoryCounter(Counter):
             product *= self.size(axis)
         raise InputError(
             f"The table over {describe(marginal)} would have {product:,} cells, more than the "
-            f"{MAX_CELLS:,} that "
+            f"{MAX_COUNTED_CELLS:,} that "
             "can be counted; take fewer attributes or coarser levels."
         )
 

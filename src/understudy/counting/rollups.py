@@ -30,7 +30,7 @@ ROLL_UP_PRICE = 50
 it costs time.
 """
 
-SMALLEST = 1 << 16
+MIN_ROLLUP_ROWS = 1 << 16
 """Fewer rows than this are not rolled up further."""
 
 WORKING_BYTES = 20
@@ -89,7 +89,7 @@ class RollUps(Counter):
         """The same tables one after the other in one buffer, and where each of them starts (and the
         last one ends).
         """
-        if self._root.entries <= SMALLEST:
+        if self._root.entries <= MIN_ROLLUP_ROWS:
             return self._counter.count_flat(marginals)
         if self._order is None:
             self._order = self._counter.joining_order()
@@ -139,7 +139,7 @@ class RollUps(Counter):
     def _spare(self, node: _Node, wanted: frozenset[str]) -> str | None:
         """The next attribute in the order that can be left out."""
         assert self._order is not None
-        if node.entries <= SMALLEST:
+        if node.entries <= MIN_ROLLUP_ROWS:
             return None
         return next(
             (name for name in self._order if name in node.attributes and name not in wanted), None

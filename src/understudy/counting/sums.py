@@ -31,7 +31,7 @@ MAX_STEPS = 1 << 15
 rows, sums below 2^61.
 """
 
-ROWS_AT_A_TIME = 1 << 16
+ROWS_PER_PRODUCT = 1 << 16
 """Sums of this many products are below 2^46: exact in floating point."""
 
 
@@ -353,5 +353,5 @@ def _level(attribute: Attribute, level: int) -> NDArray[np.int64]:
 
 
 def _some_rows(rows: int) -> Iterator[slice]:
-    for first in range(0, rows, ROWS_AT_A_TIME):
-        yield slice(first, min(first + ROWS_AT_A_TIME, rows))
+    for first in range(0, rows, ROWS_PER_PRODUCT):
+        yield slice(first, min(first + ROWS_PER_PRODUCT, rows))

@@ -24,7 +24,7 @@ from understudy.data.generalisation import (
     join_neighbours,
     to_nested_lists,
 )
-from understudy.data.inside import DAY, Heap, Inside, Segment
+from understudy.data.inside import DAY_SECONDS, Heap, Inside, Segment
 from understudy.data.inside_files import decimals_of, details_to_dict
 
 BOOLEAN_VALUES = ("false", "true")
@@ -228,7 +228,7 @@ class Quantity(Attribute):
         return details | details_to_dict(self)
 
     def _plain(self, number: float) -> Value:
-        if (self.kind, number) == ("time", DAY):
+        if (self.kind, number) == ("time", DAY_SECONDS):
             return END_OF_DAY
         if self.is_moment:
             (word,) = Format(self.kind).write([number])

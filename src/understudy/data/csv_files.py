@@ -32,12 +32,12 @@ MARKS = (
 )
 """Texts that stand for "missing" in columns of numbers and dates; the first is the empty cell."""
 
-DEFAULTS = ReadOptions()
+DEFAULT_READING = ReadOptions()
 
-MAX_LINE = 10_000_000
+MAX_ROW_BYTES = 10_000_000
 """Bytes of a line; a longer one is refused."""
 
-_MAX_LINE_TEXT = f"{MAX_LINE // 1_000_000} MB"
+_MAX_LINE_TEXT = f"{MAX_ROW_BYTES // 1_000_000} MB"
 
 _BLOCK = 1 << 20
 _START = 1 << 20  # bytes that the first line must fit into
@@ -57,7 +57,7 @@ def csv_relation(
     files: Sequence[Path],
     *,
     compressed: bool,
-    options: ReadOptions = DEFAULTS,
+    options: ReadOptions = DEFAULT_READING,
     originals: Sequence[Path] = (),
 ) -> tuple[tuple[str, ...], str]:
     """The column names of CSV files, and what stands after FROM to read them as one table of texts.
@@ -94,7 +94,8 @@ def csv_relation(
         f"read_csv([{names}], header = {str(form.header).lower()}, auto_detect = false, "
         f"delim = {literal(form.delimiter)}, quote = {quote}, escape = {quote}, "
         f"columns = {columns}, strict_mode = true, null_padding = false, "
-        f"max_line_size = {MAX_LINE}, compression = {literal('gzip' if compressed else 'none')})"
+        f"max_line_size = {MAX_ROW_BYTES}, "
+        f"compression = {literal('gzip' if compressed else 'none')})"
     )
 
 
@@ -122,7 +123,7 @@ def read_form(
     path: Path,
     *,
     compressed: bool,
-    options: ReadOptions = DEFAULTS,
+    options: ReadOptions = DEFAULT_READING,
     original: Path | None = None,
 ) -> CsvForm:
     """Names and delimiter, from the first line alone."""
@@ -266,7 +267,7 @@ def _check_lines(path: Path, form: CsvForm, *, compressed: bool, original: Path)
                 length += first
             else:
                 length += len(block)
-            if length > MAX_LINE:
+            if length > MAX_ROW_BYTES:
                 raise InputError(
                     f"The table {original}, line {line}, is longer than {_MAX_LINE_TEXT}; shorten "
                     f"it."
@@ -308,7 +309,7 @@ def _count_marks(file: BinaryIO, mark: bytes) -> Counts:
 
 def _count_values(file: BinaryIO, form: CsvForm) -> Counts:
     """The last line and the number of values of each record, where there are quotes."""
-    limit = csv.field_size_limit(MAX_LINE)
+    limit = csv.field_size_limit(MAX_ROW_BYTES)
     # Every byte is a character of this encoding; delimiters and quotes are the same in UTF-8.
     text = io.TextIOWrapper(file, encoding="latin-1", newline="")
     try:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from understudy.data.columns import Column
 
-LEAST_ROWS = 1 << 10
+MIN_COUNTED_NUMBERS = 1 << 10
 """Fewer numbers are not counted first: each is as quickly dealt with by itself."""
 
 MAX_RANGE = 1 << 22
 """Numbers further apart are not counted: a list this long no longer fits the caches."""
 
-STRETCH = 1 << 16
+LOOKUP_STRETCH = 1 << 16
 """Rows that are looked up at a time: their places stay in the cache, and take no room."""
 
 
@@ -64,7 +64,7 @@ class DistinctCells:
         values = column.values
         if column.kind == "text":
             return cls(column, 0, len(column.words) - 1) if column.words else None
-        if len(values) < LEAST_ROWS or values.dtype.kind not in "bi":
+        if len(values) < MIN_COUNTED_NUMBERS or values.dtype.kind not in "bi":
             return None
         low, high = int(values.min()), int(values.max())
         if high - low >= min(len(values), MAX_RANGE):
@@ -102,8 +102,8 @@ class DistinctCells:
         return found
 
     def _stretches(self) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-        for first in range(0, len(self._values), STRETCH):
-            rows = slice(first, first + STRETCH)
+        for first in range(0, len(self._values), LOOKUP_STRETCH):
+            rows = slice(first, first + LOOKUP_STRETCH)
             places = self._values[rows].astype(np.intp)
             if self._low:
                 places -= self._low

@@ -30,10 +30,10 @@ from understudy.data.time_formats import EPOCH
 from understudy.errors import InputError
 
 MAX_EXPRESSION_LENGTH = 2_000
-MAX_DEPTH = 64
+MAX_EXPRESSION_DEPTH = 64
 
 Numbers = NDArray[np.float64]
-FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
+EXPRESSION_FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "abs": (1, 1, np.abs),
     "ceil": (1, 1, np.ceil),
     "floor": (1, 1, np.floor),
@@ -136,7 +136,9 @@ class Call:
     def evaluate(self, columns: Mapping[str, Numbers]) -> Any:
         """The function of the evaluated arguments."""
         with np.errstate(all="ignore"):
-            return FUNCTIONS[self.function][2](*(part.evaluate(columns) for part in self.arguments))
+            return EXPRESSION_FUNCTIONS[self.function][2](
+                *(part.evaluate(columns) for part in self.arguments)
+            )
 
     def linear(self) -> Linear | None:
         """No function is linear."""
@@ -256,8 +258,10 @@ class ExpressionParser:
 
     def _read_signed(self) -> Expression:
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise self._fail(f"it is nested more than {MAX_DEPTH} levels deep; simplify it")
+        if self._depth > MAX_EXPRESSION_DEPTH:
+            raise self._fail(
+                f"it is nested more than {MAX_EXPRESSION_DEPTH} levels deep; simplify it"
+            )
         if self._now[:2] == ("sign", "-"):
             self._take()
             found: Expression = BinaryOperation("-", Constant(0.0), self._read_signed())
@@ -291,7 +295,7 @@ class ExpressionParser:
             self._take()
             arguments.append(self._sum())
         self._close()
-        fewest, most, _ = FUNCTIONS[name]
+        fewest, most, _ = EXPRESSION_FUNCTIONS[name]
         if not fewest <= len(arguments) <= most:
             wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
             raise self._fail(f"{name} takes {wanted} values, not {len(arguments)}")
@@ -376,7 +380,7 @@ class ExpressionParser:
 
 def tokens_call(text: str, place: int, word: str) -> bool:
     """Whether a word that ends at a place is a function that is called there."""
-    return word in FUNCTIONS and text[place:].lstrip().startswith("(")
+    return word in EXPRESSION_FUNCTIONS and text[place:].lstrip().startswith("(")
 
 
 def _longest_name(text: str, place: int, names: Collection[str]) -> str:

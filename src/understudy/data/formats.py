@@ -24,7 +24,7 @@ from understudy.data.limits import LimitedNotation, has_limits
 from understudy.data.number_formats import NumberNotation
 from understudy.data.time_formats import TimeNotation
 
-KINDS = ("integer", "real", "date", "time", "datetime")
+FORMATTED_KINDS = ("integer", "real", "date", "time", "datetime")
 """Kinds whose cells have a format."""
 
 
@@ -55,8 +55,10 @@ class Format:
     notation: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"the kind {self.kind!r} has no format; use one of {', '.join(KINDS)}")
+        if self.kind not in FORMATTED_KINDS:
+            raise ValueError(
+                f"the kind {self.kind!r} has no format; use one of {', '.join(FORMATTED_KINDS)}"
+            )
         _notation(self.kind, self.notation)
 
     @property

@@ -136,7 +136,7 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
     dtype = series.dtype
     if types.is_bool_dtype(dtype) and not isinstance(dtype, pandas.CategoricalDtype):
         return Column("boolean", series.to_numpy(dtype=bool, na_value=False), missing=missing)
-    if types.is_integer_dtype(dtype) and series.max() <= LARGEST:
+    if types.is_integer_dtype(dtype) and series.max() <= LARGEST_INTEGER:
         return Column("integer", series.to_numpy(dtype=np.int64, na_value=0), missing=missing)
     if types.is_float_dtype(dtype):
         return Column("real", series.to_numpy(dtype=np.float64, na_value=np.nan), missing=missing)
@@ -224,7 +224,7 @@ def _from_polars(polars: Any, series: Any) -> Column:
     missing = _missing(absent)
     if dtype == polars.Boolean:
         return Column("boolean", series.fill_null(False).to_numpy(), missing=missing)
-    if dtype.is_integer() and series.max() <= LARGEST:
+    if dtype.is_integer() and series.max() <= LARGEST_INTEGER:
         return Column("integer", series.cast(polars.Int64).fill_null(0).to_numpy(), missing=missing)
     if dtype.is_float() or dtype.is_decimal():
         return Column(
@@ -301,7 +301,7 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
 
     if arrow.types.is_boolean(kind):
         return Column("boolean", plain(arrow.bool_(), False), missing=missing)
-    if arrow.types.is_integer(kind) and compute.max(values).as_py() <= LARGEST:
+    if arrow.types.is_integer(kind) and compute.max(values).as_py() <= LARGEST_INTEGER:
         return Column("integer", plain(arrow.int64(), 0), missing=missing)
     if arrow.types.is_floating(kind) or arrow.types.is_decimal(kind):
         return Column("real", plain(arrow.float64(), 0.0), missing=missing)
@@ -348,7 +348,7 @@ def _to_arrow(arrow: Any, column: Column) -> Any:
 # --------------------------------------------------------------------------- shared
 
 
-LARGEST = 2**63 - 1
+LARGEST_INTEGER = 2**63 - 1
 """Columns with a larger whole number are read as texts, in which each number stands for itself."""
 
 

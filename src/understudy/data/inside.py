@@ -42,14 +42,14 @@ MAX_SEGMENTS = 4096
 MAX_GRID_INDEX = 2**53
 """Whole numbers up to this are exact as floats."""
 
-DAY = 86400
+DAY_SECONDS = 86400
 WEEKDAY_OF_1970 = 3
 """The first of January 1970 was a Thursday; Monday is 0."""
 
 MAX_GUIDE = 1 << 20
 """Entries of a table that finds segments."""
 
-ROWS_AT_A_TIME = 1 << 14
+ROWS_PER_PIECE = 1 << 14
 
 
 def fraction(number: float) -> Fraction:
@@ -232,8 +232,8 @@ class Inside:
         whole = self.grid is not None and self.grid.denominator == 1 and not self._mixed
         values: NDArray[Any] = np.empty(len(codes), dtype=np.int64 if whole else np.float64)
         # A few rows at a time: what is looked up for them stays in the processor's cache.
-        for start in range(0, len(codes), ROWS_AT_A_TIME):
-            rows = slice(start, start + ROWS_AT_A_TIME)
+        for start in range(0, len(codes), ROWS_PER_PIECE):
+            rows = slice(start, start + ROWS_PER_PIECE)
             lots = None if rounding is None else rounding[rows]
             values[rows] = self._draw(codes[rows], uniforms[rows], lots)
         return values
@@ -322,7 +322,7 @@ class Inside:
         """
         day = 1
         if self.attribute.kind == "datetime":
-            day = DAY // int(self.attribute.step or 1)
+            day = DAY_SECONDS // int(self.attribute.step or 1)
         ends = np.cumsum(self.attribute.weekdays)
         wanted = np.minimum(np.searchsorted(ends / ends[-1], which, side="right"), 6)
         later = places + (wanted - places // day - WEEKDAY_OF_1970) % 7 * day

@@ -16,7 +16,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from understudy.data.inside import DAY, MAX_GRID_INDEX, MAX_SEGMENTS, Grid, Segment, fraction
+from understudy.data.inside import (
+    DAY_SECONDS,
+    MAX_GRID_INDEX,
+    MAX_SEGMENTS,
+    Grid,
+    Segment,
+    fraction,
+)
 
 if TYPE_CHECKING:
     from understudy.data.schema import Quantity
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 INSIDE_OPTIONS = ("step", "values", "detail", "heaping", "weekdays", "first_of_month")
 
 MAX_DECIMALS = 12
-MAX_WEIGHT = 2**53
+MAX_CELL_WEIGHT = 2**53
 MAX_HEAPS = 32
 
 _Quantity = TypeVar("_Quantity", bound="Quantity")
@@ -139,7 +146,7 @@ def _segment(attribute: Quantity, given: Any) -> Segment:
     if not isinstance(given, list) or len(given) != 3 or not all(map(_is_number, given)):
         raise ValueError('a segment of "detail" must be [start, end, weight]')
     start, end, weight = given
-    if not 0 < weight <= MAX_WEIGHT:
+    if not 0 < weight <= MAX_CELL_WEIGHT:
         raise ValueError(f'a weight of "detail" must be above 0, not {weight!r}')
     if start > end or (start == end and attribute.whole):
         raise ValueError('a segment of "detail" must end after it starts')
@@ -221,7 +228,7 @@ def has_whole_days(attribute: Quantity) -> bool:
     """
     if attribute.step is None:
         return True
-    return attribute.kind == "datetime" and DAY % attribute.step == 0
+    return attribute.kind == "datetime" and DAY_SECONDS % attribute.step == 0
 
 
 def _plain(number: float) -> float:

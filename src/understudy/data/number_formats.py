@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cached_property
 
-MAX_LENGTH = 40
+MAX_NUMBER_LENGTH = 40
 
 _SIGN = r"[^0-9+\-−().,%=@]{0,10}"  # = and @ begin formulas in spreadsheets
 _NOTATION = re.compile(
@@ -47,7 +47,7 @@ class NumberNotation:
             return
         self.plus = "+" * notation.startswith("+")
         found = _NOTATION.fullmatch(notation.removeprefix("+"))
-        if found is None or len(notation) > MAX_LENGTH or not notation.isprintable():
+        if found is None or len(notation) > MAX_NUMBER_LENGTH or not notation.isprintable():
             raise ValueError(
                 f"the format {notation!r} must show how a number is written, such as "
                 '"1,234.50", "1.234,50 €", "$1,234" or "12.5%"'

@@ -19,7 +19,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}
 """By the format's number for the kind of colour."""
 
-MAX_SIDE = 1 << 14
+MAX_IMAGE_SIDE = 1 << 14
 BRIGHTNESS = (0.299, 0.587, 0.114)
 
 Picture = NDArray[np.uint8]
@@ -73,7 +73,7 @@ def _decode(data: bytes) -> Picture:
     width, height, depth, colour, _, _, interlaced = header
     if depth != 8 or colour not in CHANNELS or interlaced:
         raise ValueError("it is interlaced, has a palette, or not 8 bits")
-    if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
+    if not (1 <= width <= MAX_IMAGE_SIDE and 1 <= height <= MAX_IMAGE_SIDE):
         raise ValueError("its size is out of bounds")
     channels = CHANNELS[colour]
     wanted = height * (width * channels + 1)

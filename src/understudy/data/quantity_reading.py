@@ -11,7 +11,7 @@ from typing import Any
 
 from understudy.data.attributes import DEFAULT_BINS, END_OF_DAY, MAX_FEW_VALUES, Quantity
 from understudy.data.formats import Format
-from understudy.data.inside import DAY
+from understudy.data.inside import DAY_SECONDS
 from understudy.data.inside_files import with_details
 from understudy.data.time_formats import EPOCH
 
@@ -97,7 +97,7 @@ def _read_edges(kind: str, given: Any) -> tuple[float, ...]:
 
 def _read_edge(kind: str, given: Any) -> float:
     if (kind, given) == ("time", END_OF_DAY):
-        return DAY
+        return DAY_SECONDS
     return _read_number(kind, given, "an edge")
 
 

@@ -40,7 +40,7 @@ ARROW_SUFFIXES = (".feather", ".arrow", ".ipc")
 READ_SUFFIXES = (*SUFFIXES, *READERS, *ARROW_SUFFIXES)
 """Of tables that can be read."""
 
-MAX_LISTED_WORDS = 64
+MAX_WORDS_BY_PLACE = 64
 """A column of up to this many words is read by their places in a list: of a Parquet file, DuckDB
 then looks up its dictionary alone, not every row.
 """
@@ -225,7 +225,7 @@ def _fetch_csv(engine: Any, column: str, kind: str) -> Column:
 def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Column:
     name = quote_name(column)
     if kind == "text":
-        return _fetch_text(engine, name, MAX_LISTED_WORDS)
+        return _fetch_text(engine, name, MAX_WORDS_BY_PLACE)
     if from_text:
         number, mark = csv_number(column, kind)
     else:

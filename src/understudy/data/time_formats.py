@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 EPOCH = dt.datetime(1970, 1, 1)
 """Numbers count days or seconds since then."""
 
-MAX_LENGTH = 100
+MAX_TIME_LENGTH = 100
 
 _NAN = math.nan
 _EPOCH_DAY = EPOCH.toordinal()
@@ -186,7 +186,7 @@ class TimeNotation:
     def _check(self) -> None:
         fields = [part.field for piece in self.pieces if (part := _part(piece))]
         has = set(fields)
-        if len(self.notation) > MAX_LENGTH or not self.notation.isprintable():
+        if len(self.notation) > MAX_TIME_LENGTH or not self.notation.isprintable():
             raise self._bad("is too long or holds what cannot be printed")
         if len(has) < len(fields):
             raise self._bad("says something twice")

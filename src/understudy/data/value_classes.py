@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.inside import DAY, WEEKDAY_OF_1970, fraction
+from understudy.data.inside import DAY_SECONDS, WEEKDAY_OF_1970, fraction
 from understudy.data.schema import Quantity
 
 
@@ -67,7 +67,7 @@ class WeekdayClasses(Quantity):
         """The weekday of each date."""
         days = numbers.astype(np.int64)
         if self.kind == "datetime":
-            days = days // DAY
+            days = days // DAY_SECONDS
         return (days + WEEKDAY_OF_1970) % 7
 
 

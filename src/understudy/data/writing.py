@@ -138,7 +138,7 @@ def write_parquet(path: Path, chunks: Iterable[Table]) -> int:
 
 
 JOINING_MEMORY = "256MB"
-MAX_LISTED_WORDS = 10_000
+MAX_WORDS_IN_SQL = 10_000
 
 
 def _is_written_by_sql(column: Column) -> bool:
@@ -157,7 +157,7 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
         value = f"v{place}"
         arrays[value] = column.values
         expression = value
-        listed = column.kind == "text" and len(column.words) <= MAX_LISTED_WORDS
+        listed = column.kind == "text" and len(column.words) <= MAX_WORDS_IN_SQL
         if listed:
             # As an enumeration, words are written several times faster; in the file they are texts
             # like others.

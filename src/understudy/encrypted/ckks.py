@@ -36,7 +36,7 @@ MODULUS_BITS = (60, 60, 60)
 """180 bits in all; 218 are 128-bit secure at this degree (HomomorphicEncryption.org)."""
 
 SCALE = 2.0**60
-MAX_BITS = 44
+MAX_SUM_BITS = 44
 """Of a sum: beyond, floating point has too few digits for what comes after the point."""
 
 FLOOD = 2.0**-10
@@ -61,8 +61,8 @@ class VectorPacking:
     def pack(self, numbers: NDArray[np.int64]) -> list[Vector]:
         """Whole numbers in vectors."""
         flat = numbers.ravel()
-        if flat.size and int(np.abs(flat).max()) >= 1 << MAX_BITS:
-            raise InputError(f"A number has more than {MAX_BITS} bits, which CKKS cannot hold.")
+        if flat.size and int(np.abs(flat).max()) >= 1 << MAX_SUM_BITS:
+            raise InputError(f"A number has more than {MAX_SUM_BITS} bits, which CKKS cannot hold.")
         starts = range(0, len(flat), self.slots)
         return [flat[start : start + self.slots].astype(np.float64) for start in starts]
 
@@ -93,9 +93,10 @@ class CkksKey:
 
     def make_packing(self, slot_bits: int) -> VectorPacking:
         """How numbers of that many bits are put into plaintexts."""
-        if slot_bits > MAX_BITS + 1:
+        if slot_bits > MAX_SUM_BITS + 1:
             raise InputError(
-                f"CKKS holds numbers of {MAX_BITS} bits; lower the number of rows, or use Paillier."
+                f"CKKS holds numbers of {MAX_SUM_BITS} bits; lower the number of "
+                "rows, or use Paillier."
             )
         return VectorPacking()
 
@@ -158,7 +159,9 @@ class PrivateCkksKey:
         whole = np.rint(found)
         off = float(np.abs(found - whole).max(initial=0))
         largest = float(np.abs(whole).max(initial=0))
-        if not (off <= MAX_ERROR and largest < 2.0**MAX_BITS * MAX_OWNERS):  # nor what is no number
+        if not (
+            off <= MAX_ERROR and largest < 2.0**MAX_SUM_BITS * MAX_OWNERS
+        ):  # nor what is no number
             raise InputError(
                 "What was decrypted is no sum of whole numbers: a ciphertext was changed, or made "
                 "with another key."

@@ -20,7 +20,7 @@ except ImportError:
 
 gmpy2: Any = _gmpy2
 
-ROUNDS = 40
+PRIMALITY_ROUNDS = 40
 """Of Miller and Rabin's test: a number that is not prime passes one with probability 1/4."""
 
 _SMALL = [p for p in range(3, 2000, 2) if all(p % q for q in range(3, math.isqrt(p) + 1, 2))]
@@ -67,7 +67,7 @@ def is_probably_prime(number: int) -> bool:
     odd, twos = number - 1, 0
     while odd % 2 == 0:
         odd, twos = odd // 2, twos + 1
-    for _ in range(ROUNDS):
+    for _ in range(PRIMALITY_ROUNDS):
         seen = power(secrets.randbelow(number - 3) + 2, odd, number)
         if seen in (1, number - 1):
             continue

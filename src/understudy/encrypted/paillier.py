@@ -36,7 +36,7 @@ from understudy.errors import InputError
 MIN_BITS, MAX_BITS = 2048, 8192
 """Of the modulus n. 2,048 bits are as hard to break as a symmetric key of 112."""
 
-VERSION = 1
+PAILLIER_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class PublicKey:
     def to_dict(self) -> dict[str, Any]:
         """The key as it stands in a file."""
         return {
-            "understudy_public_key": VERSION,
+            "understudy_public_key": PAILLIER_VERSION,
             "scheme": "paillier",
             "bits": self.bits,
             "modulus": f"{self.modulus:x}",
@@ -238,7 +238,7 @@ class PrivateKey:
     def to_dict(self) -> dict[str, Any]:
         """The key as it stands in a file, for its owner's eyes only."""
         return {
-            "understudy_private_key": VERSION,
+            "understudy_private_key": PAILLIER_VERSION,
             "scheme": "paillier",
             "p": f"{self.p:x}",
             "q": f"{self.q:x}",
@@ -299,7 +299,7 @@ MAX_HEX = MAX_BITS // 4
 
 
 def _fields(document: Any, mark: str, source: str) -> dict[str, Any]:
-    if not isinstance(document, dict) or document.get(mark) != VERSION:
+    if not isinstance(document, dict) or document.get(mark) != PAILLIER_VERSION:
         raise InputError(f"{source} is no key of this version of understudy; is it the right file?")
     if document.get("scheme") != "paillier":
         raise InputError(f"{source} is a key of another scheme; known is paillier.")

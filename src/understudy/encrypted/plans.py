@@ -49,7 +49,7 @@ from understudy.privacy.sum_sensitivity import Block, Part
 from understudy.privacy.sum_wire import sum_from_wire, sum_to_wire
 from understudy.privacy.sums import PARTS, Sum
 
-VERSION = 1
+ENCRYPTION_PLAN_VERSION = 1
 
 MAX_ENCRYPTED_NUMBERS = 1 << 22
 """Of all items together."""
@@ -70,7 +70,7 @@ less than 3 where one takes the place of another (see
 one step is for errors of the computation. A row lies with one owner, and moves no other's.
 """
 
-TAIL = 48
+NOISE_TAIL = 48
 """Noise is beyond this many scales once in e^48 times."""
 
 
@@ -214,7 +214,7 @@ class EncryptionPlan:
             cap = MAX_SHARE_SCALE
         scale = min(moved * NOISE_ROOM, cap)
         # Two parties add noise, and sums have either sign.
-        room = largest + 2 * TAIL * math.ceil(scale)
+        room = largest + 2 * NOISE_TAIL * math.ceil(scale)
         packing = self.key.make_packing(room.bit_length() + 1)
         return Item(
             number=number,
@@ -277,7 +277,7 @@ class EncryptionPlan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as it stands in a file."""
         document: dict[str, Any] = {
-            "understudy_plan": VERSION,
+            "understudy_plan": ENCRYPTION_PLAN_VERSION,
             "collection": self.collection,
             "owners": list(self.owners),
             "epsilon": self.epsilon,
@@ -296,7 +296,10 @@ class EncryptionPlan:
     @classmethod
     def from_dict(cls, document: Any, source: str = "The file") -> EncryptionPlan:
         """Check a parsed file and read the plan."""
-        if not isinstance(document, dict) or document.get("understudy_plan") != VERSION:
+        if (
+            not isinstance(document, dict)
+            or document.get("understudy_plan") != ENCRYPTION_PLAN_VERSION
+        ):
             raise InputError(
                 f"{source} is no plan of this version of understudy; make one by csp plan."
             )

@@ -18,7 +18,7 @@ from understudy.privacy.questions import LedgerLine, Measure, Question
 from understudy.privacy.sum_sensitivity import Block, Part
 from understudy.privacy.sums import Sum
 
-SHARES = {
+NOISE_PROVIDERS = {
     1: "the whole of it by the aggregator and again by the service",
     2: "half of it by the aggregator and half by the service",
 }
@@ -85,13 +85,15 @@ def price_question(
     lines: Iterable[LedgerLine]
     if isinstance(question, PairScores):
         items, scales = [plan.score_item], [question.scale(plan)]
-        noise_words = f"{describe_noise(question.budget.currency, scales[0])}, {SHARES[enough]}"
+        noise_words = (
+            f"{describe_noise(question.budget.currency, scales[0])}, {NOISE_PROVIDERS[enough]}"
+        )
         what = f"dependence of {len(plan.pairs):,} pairs of columns"
         lines = [(what, question.budget, noise_words)]
     elif isinstance(question, Measure):
         items = [plan.items[_table_number(plan, axes)] for axes in question.marginals]
         scales = question.scales(ledger)
-        lines = question.ledger_lines(scales, SHARES[enough])
+        lines = question.ledger_lines(scales, NOISE_PROVIDERS[enough])
     else:
         place = plan.find_sum(question)
         planned = plan.blocks(place)
@@ -100,7 +102,7 @@ def price_question(
         items = [plan.items[numbers[part]] for part in blocks]
         told = question.scales(blocks)
         scales = [told[part] for part in blocks]
-        lines = question.ledger_lines(blocks, told, SHARES[enough])
+        lines = question.ledger_lines(blocks, told, NOISE_PROVIDERS[enough])
     for item, scale in zip(items, scales, strict=True):
         check_scale(noise, scale, question.budget.currency)
         if scale > item.max_scale:

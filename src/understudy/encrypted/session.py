@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.encrypted.paillier import split_numbers
-from understudy.encrypted.plans import TAIL, EncryptionPlan, Item
+from understudy.encrypted.plans import NOISE_TAIL, EncryptionPlan, Item
 from understudy.encrypted.questions import Asked, PairScores, PricedItems, price_question
 from understudy.encrypted.uploads import Upload
 from understudy.errors import InputError, UnderstudyError
@@ -237,7 +237,7 @@ def _read(item: Item, scale: float, plain: Any) -> NDArray[np.int64]:
         numbers = item.packing.unpack(plain, item.cells)
     except InputError as error:
         raise InputError(f"In {item.name}: {error} The run ends here.") from None
-    room = item.largest + 2 * TAIL * max(scale, 1.0)
+    room = item.largest + 2 * NOISE_TAIL * max(scale, 1.0)
     if numbers.size and int(np.abs(numbers).max()) > room:
         raise InputError(
             f"In {item.name} there are numbers that all rows of the plan cannot add up to: an "

@@ -33,7 +33,7 @@ from understudy.privacy.scores import score_named
 from understudy.privacy.sums import exact_parts
 from understudy.release.callbacks import Progress, no_progress
 
-VERSION = 1
+UPLOAD_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Upload:
         write_json(
             path,
             {
-                "understudy_upload": VERSION,
+                "understudy_upload": UPLOAD_VERSION,
                 "plan": self.plan.hex(),
                 "owner": self.owner,
                 "seed": self.seed.hex(),
@@ -102,7 +102,7 @@ class Upload:
     @classmethod
     def from_dict(cls, document: Any, plan: EncryptionPlan, source: str = "The file") -> Upload:
         """Read a parsed file."""
-        if not isinstance(document, dict) or document.get("understudy_upload") != VERSION:
+        if not isinstance(document, dict) or document.get("understudy_upload") != UPLOAD_VERSION:
             raise InputError(f"{source} is no upload of this version of understudy.")
         items = document.get("items")
         if not isinstance(items, list) or len(items) != len(plan.items):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-KINDS = ("integer", "real", "boolean", "date", "datetime", "text")
+COLUMN_KINDS = ("integer", "real", "boolean", "date", "datetime", "text")
 """What a column can hold; other types are refused."""
 
 

@@ -27,7 +27,7 @@ MEMORY = 768
 
 THREAD_MEMORY = 125  # megabytes that a thread needs at least, say DuckDB's makers
 
-ROWS_AT_A_TIME = 1 << 20
+ROWS_PER_FETCH = 1 << 20
 """Answers of many rows are fetched this many rows at a time: while it hands them over, DuckDB holds
 them thrice.
 """
@@ -120,8 +120,8 @@ class DuckDBEngine:
         (count,) = self.numbers(f"SELECT count(*) FROM {name}")
         rows = int(count[0])
         columns: list[NDArray[Any]] = []
-        for first in range(0, max(rows, 1), ROWS_AT_A_TIME):
-            last = min(first + ROWS_AT_A_TIME, rows)
+        for first in range(0, max(rows, 1), ROWS_PER_FETCH):
+            last = min(first + ROWS_PER_FETCH, rows)
             part = self.numbers(f"SELECT * FROM {name} WHERE rowid >= {first} AND rowid < {last}")
             columns = columns or [np.empty(rows, values.dtype) for values in part]
             for column, values in zip(columns, part, strict=True):

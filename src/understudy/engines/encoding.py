@@ -25,7 +25,7 @@ from understudy.data.cells import (
     CellEncoder,
     missing_number,
 )
-from understudy.data.inside import DAY
+from understudy.data.inside import DAY_SECONDS
 from understudy.data.nearest import cut_between_values, whole_cuts
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import Column
@@ -339,7 +339,7 @@ class CellCode:
         """
         unit = 1
         if attribute.kind == "datetime":
-            unit = DAY
+            unit = DAY_SECONDS
         first, last = FIRST_DAY * unit, (LAST_DAY + 1) * unit - 1
         lower, upper = max(attribute.lower, first), min(attribute.upper, last)
         if not first <= lower <= upper <= last:  # no date lies between the bounds
@@ -352,7 +352,9 @@ class CellCode:
         else:
             number = real(self.dialect.epoch(value), "real")
             if unit == 1:
-                number = real(f"floor({number} / {self.dialect.number(DAY, 'real')})", "real")
+                number = real(
+                    f"floor({number} / {self.dialect.number(DAY_SECONDS, 'real')})", "real"
+                )
         return (
             f"CASE WHEN {value} <= {between[0]} THEN {self.dialect.number(lower, 'real')} "
             f"WHEN {value} >= {between[1]} THEN {self.dialect.number(upper, 'real')} "
@@ -486,7 +488,7 @@ def _whole_calendar(attribute: GridClasses) -> GridValues:
     """The same column with the ends of the calendar as its bounds."""
     unit = 1
     if attribute.kind == "datetime":
-        unit = DAY
+        unit = DAY_SECONDS
     return GridValues(
         attribute.name,
         attribute.kind,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.directions import STEPS
+from understudy.counting.directions import DIRECTION_STEPS
 from understudy.counting.sums import ExactSums, Summation, Term
 from understudy.data.cells import absent_code
 from understudy.data.marginals import Axis
@@ -348,7 +348,7 @@ class _Query:
         for line, numbers in enumerate(directions.lines):
             parts = [f"v{i} * {self._real(number)}" for i, number in enumerate(numbers) if number]
             total = " + ".join(parts) or self._real(0)
-            halves_up = f"floor(({total}) / {self._real(STEPS)} + {self._real(0.5)})"
+            halves_up = f"floor(({total}) / {self._real(DIRECTION_STEPS)} + {self._real(0.5)})"
             columns.append(f"CAST({halves_up} AS {self.dialect.types['real']}) AS w{line}")
         query = f"SELECT {', '.join(columns)} FROM {self._centre_sql()}{self.dialect.fence}"
         names = [f"w{line} AS v{line}" for line in range(len(directions.lines))]

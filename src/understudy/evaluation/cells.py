@@ -17,7 +17,7 @@ from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import Column
 from understudy.evaluation.reading import MOMENTS, read_words, write_number
 
-MAX_BINS = 16
+MAX_BINS_BESIDE_SPIKES = 16
 """Bins that the values outside of spikes are cut into, at most: a quarter of the square root of the
 rows, so that chance does not fill tables of two columns.
 """
@@ -141,7 +141,7 @@ def real_edges(values: NDArray[np.float64], *, whole: bool) -> NDArray[np.float6
     if not len(values):
         return np.array([0.0, 1.0])
     distinct, counts = np.unique(values, return_counts=True)
-    bins = min(max(round(math.sqrt(len(values)) / 4), MIN_BINS), MAX_BINS)
+    bins = min(max(round(math.sqrt(len(values)) / 4), MIN_BINS), MAX_BINS_BESIDE_SPIKES)
     spikes = distinct
     if len(distinct) > max(FEW_VALUES, 2 * bins):
         spikes = distinct[_stand_out(counts)]

@@ -14,7 +14,7 @@ from understudy.evaluation.learning import features_of, flag_count
 from understudy.evaluation.model_results import Clustering
 
 CLUSTERS = 2
-STARTS = 10
+CLUSTERING_STARTS = 10
 MAX_CLUSTERING_ROWS = 20_000
 
 
@@ -36,7 +36,7 @@ def clustering(tables: Comparison, clusters: int = CLUSTERS, seed: int = 0) -> C
         count = min(clusters, len(np.unique(points, axis=0)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = KMeans(count, n_init=STARTS, random_state=seed).fit(points)
+            found = KMeans(count, n_init=CLUSTERING_STARTS, random_state=seed).fit(points)
         distances = found.transform(real)
         groups.append(distances.argmin(axis=1))
         costs.append(float((distances.min(axis=1) ** 2).mean()))

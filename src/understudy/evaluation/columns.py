@@ -17,7 +17,7 @@ from understudy.evaluation.marginals import half_distance
 from understudy.evaluation.original import Originals
 from understudy.evaluation.result import ColumnComparison, MissingRows, State
 
-SMOOTHING = 0.5
+DIVERGENCE_SMOOTHING = 0.5
 """Rows added to every bin or category before the Kullback-Leibler divergence is taken: without, it
 is infinite as soon as a real value never occurs in the synthetic table."""
 
@@ -26,7 +26,7 @@ CONSTANT_SHARE, VARIED_SHARE = 0.999, 0.95
 real ones.
 """
 
-STEPS = tuple(unit * 10.0**power for power in range(6, -7, -1) for unit in (5, 1))
+NUMBER_GRIDS = tuple(unit * 10.0**power for power in range(6, -7, -1) for unit in (5, 1))
 """Grids that numbers may lie on, the coarsest first."""
 
 STEP_SHARE = 0.9
@@ -167,7 +167,7 @@ def kolmogorov_smirnov(left: NDArray[np.float64], right: NDArray[np.float64]) ->
 
 
 def kullback_leibler(
-    real: NDArray[Any], synthetic: NDArray[Any], smoothing: float = SMOOTHING
+    real: NDArray[Any], synthetic: NDArray[Any], smoothing: float = DIVERGENCE_SMOOTHING
 ) -> float:
     """Divergence of the real distribution from the synthetic one in bits, ``smoothing`` rows added
     to every cell.
@@ -187,7 +187,7 @@ def _grid(values: list[NDArray[np.float64]]) -> tuple[float | None, float, float
     if len(np.unique(real)) <= FEW_VALUES:
         return None, 0.0, 0.0
     largest = float(np.abs(real).max())
-    for step in itertools.takewhile(lambda step: largest / step < MAX_GRID_STEPS, STEPS):
+    for step in itertools.takewhile(lambda step: largest / step < MAX_GRID_STEPS, NUMBER_GRIDS):
         if on_grid(real, step) >= STEP_SHARE:
             return step, on_grid(real, step), on_grid(synthetic, step)
     return None, 0.0, 0.0

@@ -27,7 +27,7 @@ from understudy.evaluation.model_results import PairTest, TestAgreement
 from understudy.evaluation.pairs import correlation, list_ranked, numbers_of
 from understudy.release.callbacks import Progress, no_progress
 
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 ROWS_PER_CELL = 5
 """Pearson's test is an approximation: it is made where there are this many rows a cell on
 average.
@@ -94,7 +94,7 @@ def _rank_test(found: float, rows: int) -> Result:
 
 
 def agreements(
-    tables: Comparison, level: float = LEVEL, seed: int = 0
+    tables: Comparison, level: float = SIGNIFICANCE_LEVEL, seed: int = 0
 ) -> tuple[TestAgreement, ...]:
     """Both tests over all pairs of columns that they fit, on equally many rows of both tables.
 
@@ -256,7 +256,7 @@ def power(
     test: Callable[[Table], Mapping[str, float]],
     *,
     repeats: int = 100,
-    level: float = LEVEL,
+    level: float = SIGNIFICANCE_LEVEL,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> dict[str, Power]:

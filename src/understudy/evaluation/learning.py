@@ -32,7 +32,7 @@ MAX_LEARNING_ROWS = 100_000
 are more.
 """
 
-MAX_CLASSES = 50
+MAX_CLASSES_FOR_ALL = 50
 """Of more classes than this only the learners whose time does not grow with their number are
 tried.
 """
@@ -179,7 +179,7 @@ def learning_task(
     if is_classification(attribute):
         score, measures = classification_scores, CLASSIFICATION_MEASURES
         classes = len(np.union1d(real.target, synthetic.target))
-        if classes > MAX_CLASSES:
+        if classes > MAX_CLASSES_FOR_ALL:
             classifiers = [name for name in classifiers if name in CHEAP] or CHEAP[:1]
             notes.append(
                 f"Of {classes:,} values, {target} was learned by {', '.join(classifiers)} only: "

@@ -19,7 +19,7 @@ from understudy.data.schema import Attribute, Schema
 from understudy.evaluation.comparison import Comparison, Side, is_ordered
 from understudy.evaluation.result import RangeErrors, RangeQuery
 
-QUERIES = 500
+RANGE_QUERIES = 500
 MAX_QUERY_ATTRIBUTES = 3
 SANITY = 0.001
 """A tenth of a per cent of the rows."""
@@ -48,7 +48,7 @@ class _Range:
         return f"{attribute.name} is {listed}" + (f" or {more} more" if more > 0 else "")
 
 
-def range_errors(tables: Comparison, queries: int = QUERIES, seed: int = 0) -> RangeErrors:
+def range_errors(tables: Comparison, queries: int = RANGE_QUERIES, seed: int = 0) -> RangeErrors:
     """Ask both tables the same random range queries."""
     rng = np.random.default_rng(seed)
     asked = [_random_query(tables.schema, rng) for _ in range(queries)]

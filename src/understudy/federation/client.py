@@ -14,10 +14,10 @@ from understudy.federation import HolderGone
 from understudy.federation.identity import Identity, Party
 from understudy.federation.messages import MAX_MESSAGE_BYTES
 
-PATIENCE = 60.0
+HOLDER_PATIENCE = 60.0
 """How many seconds a holder may take for one answer."""
 
-PAUSES = (0.1, 0.5, 2.0)
+RECONNECTION_PAUSES = (0.1, 0.5, 2.0)
 """Seconds before each new attempt when a connection breaks."""
 
 
@@ -29,7 +29,9 @@ class HttpLink:
     holder that is silent for too long is not asked again.
     """
 
-    def __init__(self, holder: Party, identity: Identity, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, holder: Party, identity: Identity, patience: float = HOLDER_PATIENCE
+    ) -> None:
         self.name = holder.name
         self._address = holder.address
         self._client = httpx.Client(
@@ -43,7 +45,7 @@ class HttpLink:
         """The holder's answer, or :class:`HolderGone` with a sentence that says why there is
         none.
         """
-        for pause in (*PAUSES, None):
+        for pause in (*RECONNECTION_PAUSES, None):
             try:
                 return self._send(message)
             except httpx.TimeoutException:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import InputError
 
-MAGIC = b"understudy:1"
+MESSAGE_MAGIC = b"understudy:1"
 MAX_HEADER_BYTES = 1 << 22
 MAX_MESSAGE_BYTES = 1 << 28
 """In bytes; a server refuses more before it reads it."""
@@ -61,7 +61,7 @@ class Message:
         shapes = [[name, _NAMES[array.dtype], array.size] for name, array in plain.items()]
         header = _json({"kind": self.kind, "content": self.content, "arrays": shapes})
         parts = [
-            MAGIC,
+            MESSAGE_MAGIC,
             struct.pack("<I", len(header)),
             header,
             *(array.tobytes() for array in plain.values()),
@@ -77,12 +77,12 @@ class Message:
         InputError
             Where the bytes are not a message.
         """
-        start = len(MAGIC) + 4
-        if len(data) > MAX_MESSAGE_BYTES or len(data) < start or not data.startswith(MAGIC):
+        start = len(MESSAGE_MAGIC) + 4
+        if len(data) > MAX_MESSAGE_BYTES or len(data) < start or not data.startswith(MESSAGE_MAGIC):
             raise InputError(
                 "That is no message of this version of understudy; have both sides the same?"
             )
-        (length,) = struct.unpack_from("<I", data, len(MAGIC))
+        (length,) = struct.unpack_from("<I", data, len(MESSAGE_MAGIC))
         if length > min(MAX_HEADER_BYTES, len(data) - start):
             raise InputError("The message is cut short.")
         header = data[start : start + length]

@@ -64,7 +64,7 @@ exactly.
 MAX_SHARE_SCALE = 1 << 36
 """Noise that is larger than any number of rows tells nothing of them."""
 
-TOGETHER = 1 << 13
+MIN_SHARES_PER_DRAW = 1 << 13
 """Shares are drawn this many at a time, at least: tables are many and small, and each draw takes
 its time to begin.
 """
@@ -156,7 +156,7 @@ class ShareNoise:
         kept = _forks, scale
         spare = self._spare.get(kept, np.empty(0, dtype=np.int64))
         if spare.size < size:
-            spare = _draw_noise(self._exact_polya, max(size, TOGETHER), scale)
+            spare = _draw_noise(self._exact_polya, max(size, MIN_SHARES_PER_DRAW), scale)
         self._spare = {kept: spare[size:]}
         return spare[:size]
 

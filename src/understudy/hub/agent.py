@@ -34,7 +34,7 @@ from understudy.hub.foreign.packages import check_signature, digest_of, read_pac
 from understudy.hub.intake import check_columns
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
 from understudy.hub.node_log import NodeLog, describe_failure
-from understudy.hub.operation_runs import ANSWERS, MODEL, OperationRun, Run, TermsOfUse
+from understudy.hub.operation_runs import ANSWERS_NAME, MODEL_NAME, OperationRun, Run, TermsOfUse
 from understudy.hub.operations import Synthesise, check_spec
 from understudy.privacy.budget import exact
 from understudy.privacy.ledger import LedgerFile
@@ -46,14 +46,19 @@ POLL_SECONDS = 1.0
 MAX_AWAY_SECONDS = 60.0
 """The longest pause between two tries to reach a hub that is away."""
 
-RELEASED, BEGUN, OPENED, ENDED = "released", "begun.json", "opened.json", "ended.json"
+RELEASED, BEGUN_FILE, OPENED_FILE, ENDED_FILE = (
+    "released",
+    "begun.json",
+    "opened.json",
+    "ended.json",
+)
 """In the folder of a job: what goes out, that it was begun, that rows were opened for it, and how
 it ended.
 """
 
-CANNOT = "The owner's agent could not compute it; its log says why."
-CLOSED = "The owner's agent has closed; its log says where it failed."
-NOT_ALLOWED = "The owner's own ledger does not allow it."
+AGENT_FAILED = "The owner's agent could not compute it; its log says why."
+AGENT_CLOSED = "The owner's agent has closed; its log says where it failed."
+OWN_LEDGER_REFUSED = "The owner's own ledger does not allow it."
 STOPPED = "The agent was stopped while it computed; what was asked is paid."
 
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{4,64}")
@@ -150,7 +155,7 @@ class Agent:
         self._check_open()
         self._check_dataset()
         for folder in sorted(self.jobs.iterdir()):
-            if not (folder / ENDED).exists():
+            if not (folder / ENDED_FILE).exists():
                 self._resume_job(folder)
         for job in self.link.list_unfinished():
             if job.get("dataset") != self.settings.dataset:
@@ -205,7 +210,7 @@ class Agent:
             self.book.check_release(epsilon, delta, protected.neighbours, protected.unit)
         except BudgetError as error:
             self.log("ledger refuses", job=_job_id(job), why=str(error))
-            raise InputError(NOT_ALLOWED) from error
+            raise InputError(OWN_LEDGER_REFUSED) from error
         return operation, (epsilon, delta)
 
     def _compute(
@@ -223,7 +228,7 @@ class Agent:
         )
         try:
             methods = self._foreign(operation, job)
-            _write(folder / OPENED, {})
+            _write(folder / OPENED_FILE, {})
             with Beats(self._teller(name)) as beats:
                 run = Run(
                     rows=settings.rows,
@@ -273,7 +278,7 @@ class Agent:
         name = folder.name
         path = next(
             folder / RELEASED / file
-            for file in (MODEL, ANSWERS)
+            for file in (MODEL_NAME, ANSWERS_NAME)
             if (folder / RELEASED / file).exists()
         )
         with Beats(self._teller(name)):
@@ -283,16 +288,16 @@ class Agent:
                 if error.status == 401:  # not about the release: it is kept for a better token
                     raise
                 self.log("refused by the hub", job=name, why=str(error))
-                _write(folder / ENDED, {"state": "refused", "why": str(error)})
+                _write(folder / ENDED_FILE, {"state": "refused", "why": str(error)})
                 return
         self.log("delivered", job=name, release=said.get("release"), trail=said.get("trail"))
-        _write(folder / ENDED, {"state": "delivered", **said})
+        _write(folder / ENDED_FILE, {"state": "delivered", **said})
 
     def _resume_job(self, folder: Path) -> None:
         """Go on with a job that was begun before: deliver it, or end it; never compute it again."""
         name = folder.name
-        if (folder / ENDED).exists():
-            state = json.loads((folder / ENDED).read_text())
+        if (folder / ENDED_FILE).exists():
+            state = json.loads((folder / ENDED_FILE).read_text())
             if state.get("state") != "failed":
                 if (folder / RELEASED).is_dir():
                     self._deliver(folder)
@@ -303,7 +308,7 @@ class Agent:
         if (folder / RELEASED).is_dir():
             self._deliver(folder)
         else:  # what broke it off may have been the rows: then that is not for nothing
-            spent = (folder / OPENED).exists() or self._is_spent(name)
+            spent = (folder / OPENED_FILE).exists() or self._is_spent(name)
             self._end_failed(folder, STOPPED, spent=spent)
 
     # ---- ends
@@ -316,7 +321,7 @@ class Agent:
         except HubAway:
             told = False  # it is told when the agent resumes
         if told:
-            _write(folder / ENDED, {"state": "failed", "why": why, "spent": spent})
+            _write(folder / ENDED_FILE, {"state": "failed", "why": why, "spent": spent})
 
     def _tell_failure(self, job: str, why: str, *, spent: bool) -> None:
         with contextlib.suppress(HubRefuses):  # the hub has ended it already
@@ -328,8 +333,8 @@ class Agent:
         with contextlib.suppress(Exception):  # the log may be what failed
             self.log("closed", job=folder.name, why=_words_for_owner(error))
         with contextlib.suppress(Exception):
-            self._tell_failure(folder.name, CLOSED, spent=True)
-            _write(folder / ENDED, {"state": "failed", "why": CLOSED, "spent": True})
+            self._tell_failure(folder.name, AGENT_CLOSED, spent=True)
+            _write(folder / ENDED_FILE, {"state": "failed", "why": AGENT_CLOSED, "spent": True})
 
     # ---- small things
 
@@ -337,7 +342,7 @@ class Agent:
         """From here on the job is known, whatever happens."""
         beside = folder.with_name(f".{folder.name}")
         beside.mkdir(mode=0o700, exist_ok=True)
-        _write(beside / BEGUN, dict(job))
+        _write(beside / BEGUN_FILE, dict(job))
         os.replace(beside, folder)
 
     def _is_spent(self, job: str) -> bool:
@@ -429,8 +434,8 @@ def _sentence_for_hub(error: Exception) -> str:
     if isinstance(error, AlgorithmFailed | JobStopped):
         return str(error)
     if isinstance(error, BudgetError):
-        return NOT_ALLOWED
-    return CANNOT
+        return OWN_LEDGER_REFUSED
+    return AGENT_FAILED
 
 
 def _words_for_owner(error: BaseException) -> str:

@@ -22,7 +22,7 @@ from understudy.hub.job_ledgers import open_books
 from understudy.hub.node_log import NodeLog
 from understudy.hub.operations import check_spec
 
-PAUSE = 1.0
+HUB_PAUSE = 1.0
 
 
 class FederatedAgent:
@@ -63,7 +63,7 @@ class FederatedAgent:
                     joined = True
                 self.step()
             except HubAway:
-                stop.wait(PAUSE)
+                stop.wait(HUB_PAUSE)
 
     def join(self) -> None:
         """Agree to hold a part of the data set, if it is the one that the owner means."""

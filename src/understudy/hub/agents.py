@@ -27,7 +27,7 @@ MAX_AGENTS = 100
 TOKEN_START = "agent_"
 """How tokens of agents begin, so that people and programs that look for secrets know them."""
 
-SEEN_EVERY = dt.timedelta(seconds=20)
+AGENT_SEEN_EVERY = dt.timedelta(seconds=20)
 """How often it is noted that an agent was heard of."""
 
 
@@ -100,7 +100,7 @@ def authenticate(c: Transaction, secret: str) -> AgentRecord:
 
 def is_long_unheard(c: Transaction, agent: AgentRecord) -> bool:
     """Whether it is time to note that an agent was heard of; a clock may have been set back."""
-    return agent.seen_at is None or not -SEEN_EVERY < c.now - agent.seen_at < SEEN_EVERY
+    return agent.seen_at is None or not -AGENT_SEEN_EVERY < c.now - agent.seen_at < AGENT_SEEN_EVERY
 
 
 def note_seen(c: Transaction, agent: AgentRecord) -> None:

@@ -41,7 +41,7 @@ from understudy.hub.tables import metadata, trail_head, users, vault_objects
 
 BACKUP_VERSION = 1
 MANIFEST = "backup.json"
-ROWS_AT_A_TIME = 500
+ROWS_PER_BACKUP = 500
 _KEPT_FILE = re.compile(r"vault/[a-z2-7]{16}/[a-z2-7]{16}|ledgers/[a-z2-7]{16}\.ledger")
 
 
@@ -232,13 +232,13 @@ def _restore_tables(c: Transaction, archive: tarfile.TarFile, document: dict[str
 
 def _batches(table: sa.Table, content: bytes) -> Iterator[list[dict[str, Any]]]:
     lines = content.decode().splitlines()
-    for start in range(0, len(lines), ROWS_AT_A_TIME):
+    for start in range(0, len(lines), ROWS_PER_BACKUP):
         yield [
             {
                 name: _from_json(table.columns[name], value)
                 for name, value in json.loads(line).items()
             }
-            for line in lines[start : start + ROWS_AT_A_TIME]
+            for line in lines[start : start + ROWS_PER_BACKUP]
         ]
 
 

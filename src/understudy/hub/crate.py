@@ -45,7 +45,7 @@ METADATA = "ro-crate-metadata.json"
 TRAIL = "trail.json"
 SCHEMA_FILE = "schema.json"
 
-STATUS = {
+ACTION_STATUS = {
     "queued": "PotentialActionStatus",
     "running": "ActiveActionStatus",
     "done": "CompletedActionStatus",
@@ -228,7 +228,7 @@ def _describe_request(
     if request.state in ("refused", "withdrawn"):
         run["actionStatus"] = "http://schema.org/FailedActionStatus"
     if job is not None:
-        run["actionStatus"] = f"http://schema.org/{STATUS[job.state]}"
+        run["actionStatus"] = f"http://schema.org/{ACTION_STATUS[job.state]}"
         if job.ended_at is not None:
             run["endTime"] = job.ended_at.isoformat(timespec="seconds")
         if job.why:

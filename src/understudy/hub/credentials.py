@@ -30,7 +30,7 @@ from understudy.hub.names import new_id
 
 SESSION_LASTS = dt.timedelta(hours=12)
 SESSION_IDLE = dt.timedelta(hours=2)
-SEEN_EVERY = dt.timedelta(minutes=5)
+SESSION_SEEN_EVERY = dt.timedelta(minutes=5)
 """How exactly it is known when a session was last used; most pages cost no write."""
 
 LINK_LASTS = dt.timedelta(days=7)
@@ -153,7 +153,7 @@ def find_session(c: Transaction, secret: str) -> tuple[User, bool] | None:
         return None
     if row.expires_at <= moment or row.seen_at + SESSION_IDLE <= moment:
         return None
-    return read_user(row), row.seen_at + SEEN_EVERY <= moment
+    return read_user(row), row.seen_at + SESSION_SEEN_EVERY <= moment
 
 
 def note_session(c: Transaction, secret: str) -> None:

@@ -23,7 +23,7 @@ from understudy.errors import InputError
 from understudy.hub import migrations, tables
 from understudy.hub.errors import Unavailable
 
-WAIT_SECONDS = 30
+WRITER_WAIT_SECONDS = 30
 """How long a writer waits for the others before it gives up."""
 
 IDLE_SECONDS = 60
@@ -166,7 +166,7 @@ class Database:
     @contextlib.contextmanager
     def _take_turns(self) -> Iterator[None]:
         """Threads wait here for each other; processes poll at the file's own lock."""
-        if not self._writing.acquire(timeout=WAIT_SECONDS):
+        if not self._writing.acquire(timeout=WRITER_WAIT_SECONDS):
             raise Unavailable(_BUSY)
         try:
             yield
@@ -213,7 +213,9 @@ def read_url(url: str | Path) -> URL:
 def _make_engine(url: URL) -> sa.Engine:
     if url.get_backend_name() == "sqlite":
         engine = sa.create_engine(
-            url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False}, pool_size=16
+            url,
+            connect_args={"timeout": WRITER_WAIT_SECONDS, "check_same_thread": False},
+            pool_size=16,
         )
         sa.event.listen(engine, "connect", _set_up_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
@@ -241,7 +243,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 def _set_up_postgres(connection: Any, _: Any) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"SET lock_timeout = '{WAIT_SECONDS}s'")
+        cursor.execute(f"SET lock_timeout = '{WRITER_WAIT_SECONDS}s'")
         cursor.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")
     connection.commit()
 

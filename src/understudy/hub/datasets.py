@@ -23,7 +23,7 @@ from understudy.hub.pages import ListPage, PageOf, read_page
 from understudy.hub.policy import Operation, Role, Subject
 from understudy.hub.protection import read_protected
 from understudy.hub.records import Dataset, read_dataset, read_dataset_row
-from understudy.hub.roles import MAX_NAME_LETTERS, RoleSpec, set_role
+from understudy.hub.roles import MAX_ROLE_NAME_LETTERS, RoleSpec, set_role
 from understudy.hub.tables import agents, datasets, members, roles, users, vault_objects
 
 MAX_DATASET_TEXT = 10_000
@@ -214,7 +214,7 @@ def catalogue(
     subject = read_subject(c, viewer)
     if not subject.active:
         raise Refused("Your account is not active yet; its approval is up to an administrator.")
-    words = search.strip()[:MAX_NAME_LETTERS]
+    words = search.strip()[:MAX_ROLE_NAME_LETTERS]
     escaped = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     values = {
         "viewer": viewer,
@@ -264,8 +264,8 @@ def _query_catalogue(*, searching: bool) -> sa.Select[Any]:
 
 def _check_spec(c: Transaction, owner: str, spec: DatasetSpec) -> dict[str, Any]:
     """The columns' values, if all is well."""
-    if not spec.name.strip() or len(spec.name) > MAX_NAME_LETTERS:
-        raise InputError(f"A data set needs a name of at most {MAX_NAME_LETTERS} letters.")
+    if not spec.name.strip() or len(spec.name) > MAX_ROLE_NAME_LETTERS:
+        raise InputError(f"A data set needs a name of at most {MAX_ROLE_NAME_LETTERS} letters.")
     for name in ("description", "purpose", "conditions", "contact"):
         if len(getattr(spec, name)) > MAX_DATASET_TEXT:
             raise InputError(f"The {name} has more than {MAX_DATASET_TEXT:,} letters; shorten it.")

@@ -28,7 +28,7 @@ from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.survey_demo import add_demo_survey
 from understudy.hub.worker import Worker
 
-ROWS = 4_000
+DEMO_ROWS = 4_000
 PEOPLE = (
     ("ada", "Ada Admin", True),
     ("olga", "Olga Owner, City Hospital", False),
@@ -136,7 +136,7 @@ def _register(demo: Demo) -> tuple[Dataset, Dataset]:
                 user_epsilon=3.0,
                 user_delta=5e-6,
                 mode="stored",
-                about_rows=ROWS,
+                about_rows=DEMO_ROWS,
                 roles=[RoleSpec(name="Researchers", members=[uma, ulrich], rules=careful)],
             ),
         )
@@ -152,7 +152,7 @@ def _register(demo: Demo) -> tuple[Dataset, Dataset]:
                 epsilon=10.0,
                 delta=1e-5,
                 mode="stored",
-                about_rows=ROWS,
+                about_rows=DEMO_ROWS,
                 roles=[RoleSpec(name="Planners", members=[uma], rules=everything)],
             ),
         )
@@ -289,7 +289,7 @@ def keep_running(demo: Demo, over: threading.Event) -> None:
 # --------------------------------------------------------------------------- made-up rows
 
 
-def make_visits(rows: int = ROWS) -> bytes:
+def make_visits(rows: int = DEMO_ROWS) -> bytes:
     """Visits to a hospital: who is old stays longer, who smokes comes back."""
     rng = np.random.default_rng(7)
     age = np.clip(rng.normal(52, 22, rows), 0, 99).astype(int)
@@ -304,7 +304,7 @@ def make_visits(rows: int = ROWS) -> bytes:
     return write_csv(list(VISITS["attributes"]), columns)
 
 
-def make_trips(rows: int = ROWS) -> bytes:
+def make_trips(rows: int = DEMO_ROWS) -> bytes:
     """Trips of a day: work by car and train, school on foot."""
     rng = np.random.default_rng(11)
     purpose = rng.choice(4, rows, p=[0.4, 0.15, 0.2, 0.25])

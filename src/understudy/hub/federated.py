@@ -38,10 +38,10 @@ from understudy.models.model import Model
 from understudy.release.callbacks import Progress
 
 MIN_HOLDERS = 2
-PATIENCE = 60.0
+AGENT_PATIENCE = 60.0
 """Seconds that an agent may take for one answer."""
 
-PAUSE = 0.02
+ANSWER_PAUSE = 0.02
 
 
 class FederationFailed(InputError):  # noqa: N818 - what happened
@@ -94,7 +94,7 @@ def list_holders(c: Transaction, dataset: str) -> list[str]:
 class RelayLink:
     """A way to a holder whose agent fetches its messages."""
 
-    def __init__(self, hub: Hub, job: Job, agent: str, patience: float = PATIENCE) -> None:
+    def __init__(self, hub: Hub, job: Job, agent: str, patience: float = AGENT_PATIENCE) -> None:
         self._hub = hub
         self._job = job
         self._agent = agent
@@ -107,7 +107,7 @@ class RelayLink:
 
     def ask(self, message: bytes) -> bytes:
         """The holder's answer, or :class:`HolderGone`."""
-        if len(message) > relay.MAX_MESSAGE_BYTES:
+        if len(message) > relay.MAX_RELAYED_BYTES:
             raise HolderGone("A message is too large to be carried.")
         with self._hub.db.transaction(alone=False) as c:
             sent = relay.send(c, self._job.id, self._job.dataset, self._agent, message)
@@ -117,7 +117,7 @@ class RelayLink:
                 answer = relay.read_answer(c, sent)
             if answer is not None:
                 return answer
-            time.sleep(PAUSE)
+            time.sleep(ANSWER_PAUSE)
         raise HolderGone(f"The holder {self.name} did not answer in time.")
 
 
@@ -134,7 +134,7 @@ class SharedJob:
     progress: Progress
 
 
-def compute_federated(shared: SharedJob, patience: float = PATIENCE) -> None:
+def compute_federated(shared: SharedJob, patience: float = AGENT_PATIENCE) -> None:
     """Learn one model from the rows of all holders, and write it to a file."""
     hub, job, operation, ledger = shared.hub, shared.job, shared.operation, shared.ledger
     with hub.db.reading() as c:

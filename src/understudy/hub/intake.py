@@ -27,11 +27,11 @@ from understudy.hub.amounts import Price
 from understudy.hub.database import Database
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
 from understudy.hub.operation_runs import (
-    ANSWERS,
-    LEDGER,
-    MODEL,
-    REPORT,
-    USE,
+    ANSWERS_NAME,
+    LEDGER_NAME,
+    MODEL_NAME,
+    REPORT_NAME,
+    USE_NAME,
     OperationRun,
     Protected,
     TermsOfUse,
@@ -52,11 +52,11 @@ MAX_UPLOAD_BYTES = 128 << 20
 MAX_SUMMARY_ANSWERS = 1000
 
 MEDIA = {
-    MODEL: "application/json",
-    LEDGER: "application/json",
-    USE: "application/json",
-    ANSWERS: "application/json",
-    REPORT: "text/html; charset=utf-8",
+    MODEL_NAME: "application/json",
+    LEDGER_NAME: "application/json",
+    USE_NAME: "application/json",
+    ANSWERS_NAME: "application/json",
+    REPORT_NAME: "text/html; charset=utf-8",
     "synthetic.csv": "text/csv; charset=utf-8",
     "synthetic.parquet": "application/vnd.apache.parquet",
 }

@@ -34,7 +34,7 @@ MAX_STEP = 200
 """Letters."""
 
 MAX_PROGRESS_STEPS = 1 << 53
-MAX_REASON = 1000
+MAX_WHY = 1000
 
 
 def queue(c: Transaction, request: Request, place: int) -> Job:
@@ -152,7 +152,7 @@ def fail(c: Transaction, job: str, worker: str, why: str, spent: bool) -> Job:
         return read_job(c, job)
     _read_running(c, job, worker)
     _end(c, job, "failed", why)
-    details = {"job": job, "why": why[:MAX_REASON], "spent": spent}
+    details = {"job": job, "why": why[:MAX_WHY], "spent": spent}
     trail.append(c, worker, "fail", found.dataset, details)
     if not spent:
         _refund(c, worker, found, "its worker states that nothing was asked")
@@ -166,7 +166,7 @@ def cancel(c: Transaction, actor: str, job: str, why: str) -> Job:
         return found
     waits = found.state == "queued"
     _end(c, job, "cancelled", why)
-    trail.append(c, actor, "cancel", found.dataset, {"job": job, "why": why[:MAX_REASON]})
+    trail.append(c, actor, "cancel", found.dataset, {"job": job, "why": why[:MAX_WHY]})
     if waits:
         _refund(c, actor, found, "it never started")
     return read_job(c, job)
@@ -230,7 +230,7 @@ def _read_running(c: Transaction, job: str, worker: str) -> Job:
 
 
 def _end(c: Transaction, job: str, state: str, why: str) -> None:
-    values = {"state": state, "why": why[:MAX_REASON], "ended_at": c.now, "lease_until": None}
+    values = {"state": state, "why": why[:MAX_WHY], "ended_at": c.now, "lease_until": None}
     c.execute(sa.update(jobs).where(jobs.c.id == job).values(**values))
 
 

@@ -23,7 +23,7 @@ from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.reports.release import About
 from understudy.synthesizers import Synthesizer
 
-MODEL, ROWS, LEDGER, REPORT, USE, ANSWERS = (
+MODEL_NAME, ROWS_NAME, LEDGER_NAME, REPORT_NAME, USE_NAME, ANSWERS_NAME = (
     "model.json",
     "synthetic",
     "ledger.json",
@@ -202,6 +202,6 @@ def write_release(
 ) -> Ledger:
     """Write all files of a release into a folder: those of the operation, the ledger, the use."""
     ledger = operation.write(made, folder, use, seed)
-    write_json(folder / LEDGER, ledger.to_dict(), "ledger")
-    write_json(folder / USE, use.to_dict(), "use", indent=2)
+    write_json(folder / LEDGER_NAME, ledger.to_dict(), "ledger")
+    write_json(folder / USE_NAME, use.to_dict(), "use", indent=2)
     return ledger

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from understudy.asking.api import ask_with
-from understudy.asking.run import MAX_QUESTIONS, check_questions, expect_answers
+from understudy.asking.run import MAX_QUESTIONS_ASKED, check_questions, expect_answers
 from understudy.asking.run import AnswerTerms as AskTerms
 from understudy.data.files import write_json, write_text
 from understudy.data.frames import Frame
@@ -26,10 +26,10 @@ from understudy.engines.urls import is_url
 from understudy.errors import InputError
 from understudy.hub.foreign.confinement import python_folders
 from understudy.hub.operation_runs import (
-    ANSWERS,
-    MODEL,
-    REPORT,
-    ROWS,
+    ANSWERS_NAME,
+    MODEL_NAME,
+    REPORT_NAME,
+    ROWS_NAME,
     OperationRun,
     Protected,
     Run,
@@ -52,7 +52,7 @@ OPERATIONS = ("synthesise", "ask", "learn")
 MAX_ROWS_PER_RELEASE = 5_000_000
 """Synthetic rows that a hub keeps of one release; a model gives more on the user's own machine."""
 
-FORMATS = ("csv", "parquet")
+ROW_FORMATS = ("csv", "parquet")
 
 MAX_SPEC_CHARACTERS = 100_000
 
@@ -88,8 +88,10 @@ class Synthesise(OperationRun):
         _check_parameters(self.parameters)
         if not isinstance(self.method, str) or not 0 < len(self.method) <= 100:
             raise InputError("The method of a request is the name of one.")
-        if self.format not in FORMATS:
-            raise InputError(f"Rows are written as {' or '.join(FORMATS)}, not {self.format!r}.")
+        if self.format not in ROW_FORMATS:
+            raise InputError(
+                f"Rows are written as {' or '.join(ROW_FORMATS)}, not {self.format!r}."
+            )
         if self.rows is not None and (
             type(self.rows) is not int or not 0 <= self.rows <= MAX_ROWS_PER_RELEASE
         ):
@@ -155,12 +157,12 @@ class Synthesise(OperationRun):
     def write(self, made: Any, folder: Path, use: TermsOfUse, seed: int | None) -> Ledger:
         """The model, rows that are drawn from it, and the report."""
         model: Model = made
-        model.save(folder / MODEL)
+        model.save(folder / MODEL_NAME)
         rows = self.rows
         if rows is None and model.draws is None and model.rows is not None:
             rows = min(model.rows, MAX_ROWS_PER_RELEASE)  # a model may say anything
-        model.write(folder / f"{ROWS}.{self.format}", rows, seed)
-        write_text(folder / REPORT, report(model, use.about()), "report")
+        model.write(folder / f"{ROWS_NAME}.{self.format}", rows, seed)
+        write_text(folder / REPORT_NAME, report(model, use.about()), "report")
         return model.ledger
 
     def make_method(self, protected: Protected) -> Synthesizer:
@@ -231,8 +233,13 @@ class Ask(OperationRun):
     def __post_init__(self) -> None:
         _check_price(self)
         questions = self.questions
-        if not isinstance(questions, list | tuple) or not 1 <= len(questions) <= MAX_QUESTIONS:
-            raise InputError(f"Ask at least one question, and at most {MAX_QUESTIONS} at once.")
+        if (
+            not isinstance(questions, list | tuple)
+            or not 1 <= len(questions) <= MAX_QUESTIONS_ASKED
+        ):
+            raise InputError(
+                f"Ask at least one question, and at most {MAX_QUESTIONS_ASKED} at once."
+            )
         if not all(isinstance(text, str) and len(text) <= 10_000 for text in questions):
             raise InputError("Questions are texts of at most 10,000 characters.")
         object.__setattr__(self, "questions", tuple(questions))
@@ -297,7 +304,7 @@ class Ask(OperationRun):
 
     def write(self, made: Any, folder: Path, use: TermsOfUse, seed: int | None) -> Ledger:
         """The answers."""
-        write_json(folder / ANSWERS, made, "answers")
+        write_json(folder / ANSWERS_NAME, made, "answers")
         return Ledger.from_dict(made["ledger"])
 
 
@@ -369,7 +376,7 @@ class Learn(OperationRun):
 
     def write(self, made: Any, folder: Path, use: TermsOfUse, seed: int | None) -> Ledger:
         """The fitted learner."""
-        made.save(folder / MODEL)
+        made.save(folder / MODEL_NAME)
         ledger: Ledger = made.ledger
         return ledger
 

@@ -18,7 +18,7 @@ MIN_LENGTH, MAX_LENGTH = 12, 200
 MAX_AT_ONCE = 2
 """Each hash takes 64 MiB and a good part of a second: more at once would be an attack's lever."""
 
-MAX_WAIT = 10.0
+MAX_SIGN_IN_WAIT = 10.0
 """Seconds that a sign-in waits for its turn."""
 
 
@@ -63,7 +63,7 @@ class Passwords:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        if not self._turns.acquire(timeout=MAX_WAIT):
+        if not self._turns.acquire(timeout=MAX_SIGN_IN_WAIT):
             raise BusyError("Too many are signing in at this moment; try again in a minute.")
         try:
             yield

@@ -22,7 +22,7 @@ from understudy.local.plans import CollectionPlan
 MAX_ITEMS = 60
 """Of one survey: more answers than this nobody gives."""
 
-MAX_QUESTIONS = 2_000
+MAX_PAGE_QUESTIONS = 2_000
 """That a person's page holds."""
 
 
@@ -60,7 +60,7 @@ class Questionnaire:
             wording=dict(self.wording),
             token_key=token_key,
         )
-        if len(made.questions) > MAX_QUESTIONS:
+        if len(made.questions) > MAX_PAGE_QUESTIONS:
             raise InputError("The survey asks too much at once; use fewer or coarser items.")
         return made
 

@@ -18,7 +18,7 @@ from understudy.hub.errors import NotFound
 from understudy.hub.names import new_id
 from understudy.hub.tables import jobs, relay
 
-MAX_MESSAGE_BYTES = 64 << 20
+MAX_RELAYED_BYTES = 64 << 20
 """Of a message, and of an answer."""
 
 

@@ -19,7 +19,7 @@ from understudy.hub.names import MANAGE, USES, new_id
 from understudy.hub.policy import Operation, Role
 from understudy.hub.tables import members, requests, roles, rules, users
 
-MAX_NAME_LETTERS = 200
+MAX_ROLE_NAME_LETTERS = 200
 """Letters in a name."""
 
 
@@ -122,8 +122,8 @@ def set_user_budget(
 
 
 def _check_role(c: Transaction, spec: RoleSpec) -> None:
-    if not spec.name.strip() or len(spec.name) > MAX_NAME_LETTERS:
-        raise InputError(f"A role needs a name of at most {MAX_NAME_LETTERS} letters.")
+    if not spec.name.strip() or len(spec.name) > MAX_ROLE_NAME_LETTERS:
+        raise InputError(f"A role needs a name of at most {MAX_ROLE_NAME_LETTERS} letters.")
     for name, values in spec.attributes.items():
         if not values or not all(isinstance(value, str) for value in values):
             raise InputError(f"The attribute {name!r} of a role needs a list of words.")

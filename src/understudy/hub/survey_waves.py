@@ -13,7 +13,7 @@ from understudy.hub import surveys as survey_service
 from understudy.hub import trail
 from understudy.hub.database import Database
 from understudy.hub.errors import Conflict
-from understudy.hub.questionnaires import MAX_QUESTIONS
+from understudy.hub.questionnaires import MAX_PAGE_QUESTIONS
 from understudy.hub.survey_results import collect
 from understudy.hub.surveys import MAX_PERSONS, Survey
 from understudy.hub.tables import surveys
@@ -44,7 +44,7 @@ def open_next_wave(db: Database, actor: str, survey: str, persons: int) -> Surve
     if not collected.reports:
         raise InputError("No report counts yet, so that nothing is known to ask further about.")
     plan = plan_next_wave(collected, persons)
-    if len(plan.questions) > MAX_QUESTIONS:
+    if len(plan.questions) > MAX_PAGE_QUESTIONS:
         raise InputError("Another wave would have too many questions for a person's page.")
     with db.transaction() as c:
         now = survey_service.show(c, actor, survey)

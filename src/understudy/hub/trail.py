@@ -33,7 +33,7 @@ from understudy.hub.database import Database, Transaction
 from understudy.hub.tables import trail, trail_head
 
 TRAIL_VERSION = 1
-SIGNED = ("number", "at", "actor", "action", "object", "details", "salt")
+SIGNED_FIELDS = ("number", "at", "actor", "action", "object", "details", "salt")
 """What an entry says."""
 
 MAX_DETAILS = 20_000
@@ -260,7 +260,7 @@ def _check_entries(
         content, digest = entry.content, ""
         if isinstance(entry, TrailEntry):
             said = asdict(entry)
-            content = digest_content({name: said[name] for name in SIGNED})
+            content = digest_content({name: said[name] for name in SIGNED_FIELDS})
         digest = chain(digests[-1], content)
         if isinstance(entry, TrailEntry):
             if (content, digest) != (entry.content, entry.digest):

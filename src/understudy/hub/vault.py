@@ -45,9 +45,9 @@ from understudy.hub.tables import (
     vault_objects,
 )
 
-MAGIC = b"understudy vault 1\n"
+VAULT_MAGIC = b"understudy vault 1\n"
 SALT_BYTES = 32
-CHUNK = 1 << 16
+VAULT_CHUNK = 1 << 16
 TAG_BYTES = 16
 NONCE_BYTES = 12
 MASTER = "master key"
@@ -186,13 +186,15 @@ def read_chunks(content: bytes | BinaryIO | Iterable[bytes]) -> Iterator[bytes]:
     """The content in chunks of one size; the last is shorter, and empty if it must be."""
     if isinstance(content, bytes | bytearray):
         content = io.BytesIO(content)
-    pieces = iter(lambda: content.read(CHUNK), b"") if hasattr(content, "read") else iter(content)
+    pieces = (
+        iter(lambda: content.read(VAULT_CHUNK), b"") if hasattr(content, "read") else iter(content)
+    )
     rest = bytearray()
     for piece in pieces:
         rest += piece
-        while len(rest) > CHUNK:
-            yield bytes(rest[:CHUNK])
-            del rest[:CHUNK]
+        while len(rest) > VAULT_CHUNK:
+            yield bytes(rest[:VAULT_CHUNK])
+            del rest[:VAULT_CHUNK]
     yield bytes(rest)
 
 
@@ -237,7 +239,7 @@ def _write_file(path: Path, key: bytes, name: str, chunks: Iterable[bytes]) -> s
 
 
 def _encrypt(cipher: AESGCM, salt: bytes, name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    yield MAGIC + salt
+    yield VAULT_MAGIC + salt
     pieces = iter(chunks)
     chunk = next(pieces, b"")
     for number in itertools.count():
@@ -255,8 +257,8 @@ def _read_file(path: Path, key: bytes, name: str, expected: str) -> Iterator[byt
     except OSError:
         raise Tampered("A stored file is gone; restore it from a backup.") from None
     with file:
-        header = file.read(len(MAGIC) + SALT_BYTES)
-        cipher_key, mac_key = _derive(key, header[len(MAGIC) :], name)
+        header = file.read(len(VAULT_MAGIC) + SALT_BYTES)
+        cipher_key, mac_key = _derive(key, header[len(VAULT_MAGIC) :], name)
         mac = hmac.new(mac_key, header, hashlib.sha256)
         while block := file.read(1 << 20):
             mac.update(block)
@@ -270,9 +272,9 @@ def _read_file(path: Path, key: bytes, name: str, expected: str) -> Iterator[byt
 
 
 def _decrypt(file: BinaryIO, cipher: AESGCM, name: str) -> Iterator[bytes]:
-    block = file.read(CHUNK + TAG_BYTES)
+    block = file.read(VAULT_CHUNK + TAG_BYTES)
     for number in itertools.count():
-        following = file.read(CHUNK + TAG_BYTES)
+        following = file.read(VAULT_CHUNK + TAG_BYTES)
         try:
             plain = cipher.decrypt(_nonce(number, last=not following), block, name.encode())
         except InvalidTag:

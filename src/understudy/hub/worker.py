@@ -41,7 +41,7 @@ from understudy.hub.job_ledgers import JobLedger, find_job, open_books
 from understudy.hub.names import ENCRYPTED, FEDERATED
 from understudy.hub.node_log import NodeLog, describe_failure
 from understudy.hub.opening import Hub
-from understudy.hub.operation_runs import ANSWERS, MODEL, OperationRun, ReleaseFiles, Run
+from understudy.hub.operation_runs import ANSWERS_NAME, MODEL_NAME, OperationRun, ReleaseFiles, Run
 from understudy.hub.operations import Synthesise, read_operation
 from understudy.hub.records import Dataset, Job, read_dataset
 from understudy.hub.survey_tables import TableFailed, make_table
@@ -52,12 +52,12 @@ LOG = "worker.log"
 
 POLL_SECONDS = 1.0
 
-PAUSES = (0.5, 2.0, 5.0, 10.0, 20.0)
+HAND_IN_PAUSES = (0.5, 2.0, 5.0, 10.0, 20.0)
 """Seconds between tries to hand in what was computed."""
 
-CANNOT = "The hub's worker could not compute it; its log says why."
-CLOSED = "The hub's worker has closed; its log says where it failed."
-NOT_ALLOWED = "The ledger beside the vault does not allow it."
+WORKER_FAILED = "The hub's worker could not compute it; its log says why."
+WORKER_CLOSED = "The hub's worker has closed; its log says where it failed."
+VAULT_LEDGER_REFUSED = "The ledger beside the vault does not allow it."
 
 
 class WorkerClosed(InputError):  # noqa: N818 - what happened
@@ -190,7 +190,7 @@ class Worker:
             with contextlib.suppress(Exception):
                 self.log("closed", job=job.id, why=describe_failure(error))
             with contextlib.suppress(Exception):
-                self._fail(job, CLOSED, spent=True)
+                self._fail(job, WORKER_CLOSED, spent=True)
             raise WorkerClosed(
                 f"The worker has closed on job {job.id} ({type(error).__name__}); look into "
                 f"{self.log.path}, and start it again."
@@ -212,14 +212,14 @@ class Worker:
                     job=job,
                     operation=operation,
                     ledger=ledger,
-                    path=folder / MODEL,
+                    path=folder / MODEL_NAME,
                     progress=beats.progress,
                 )
                 if dataset.mode == ENCRYPTED:
                     compute_encrypted(shared, self.settings.aggregator)
                 else:
                     compute_federated(shared)
-                self._hand_in(job, folder / MODEL)
+                self._hand_in(job, folder / MODEL_NAME)
             return
         with (
             Beats(self._teller(job)) as beats,
@@ -238,7 +238,7 @@ class Worker:
                 seed=seed_of(job.id),
             )
             made = self._run(operation, run)
-            document = MODEL if MODEL in made.names else ANSWERS
+            document = MODEL_NAME if MODEL_NAME in made.names else ANSWERS_NAME
             self._hand_in(job, made.folder / document)
 
     def _run(self, operation: OperationRun, run: Run) -> ReleaseFiles:
@@ -253,7 +253,7 @@ class Worker:
         """Finish the job; it is paid for, so that a database that is away for a moment does not
         lose it.
         """
-        for pause in PAUSES:
+        for pause in HAND_IN_PAUSES:
             try:
                 take_in(self.hub.db, self.hub.vault, job.id, self.name, path)
             except Unavailable:
@@ -383,5 +383,5 @@ def _sentence(error: UnderstudyError) -> str:
     if isinstance(error, AlgorithmFailed | JobStopped | FederationFailed | TableFailed):
         return str(error)
     if isinstance(error, BudgetError):
-        return NOT_ALLOWED
-    return CANNOT
+        return VAULT_LEDGER_REFUSED
+    return WORKER_FAILED

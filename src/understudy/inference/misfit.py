@@ -21,7 +21,7 @@ from understudy.inference.statistics import ColumnStatistic
 from understudy.models.model import Model
 from understudy.models.query.intervals import Parts
 
-MAX_CELLS = 100_000
+MAX_STATISTIC_CELLS = 100_000
 """Of the table of a statistic's columns; of a larger one nothing is said."""
 
 
@@ -42,7 +42,7 @@ def misfit_variance(model: Model, statistic: object, seed: int = 0) -> float:
     modelled = {attribute.name: attribute.size for attribute in model.schema.modelled}
     names = [name for name in dict.fromkeys(statistic.columns) if modelled.get(name, 1) > 1]
     sizes = [modelled[name] for name in names]
-    if len(names) < 2 or math.prod(sizes) > MAX_CELLS:
+    if len(names) < 2 or math.prod(sizes) > MAX_STATISTIC_CELLS:
         return 0.0
     influences, shares = _cell_influences(model, statistic, names, sizes, seed)
     told = model.errors.by_effects(influences, [np.eye(size) for size in sizes], names)

@@ -31,10 +31,10 @@ BALL = 0.6
 MAX_BOX_COLUMNS = 8
 """Rows of up to this many columns are not shortened at all."""
 
-COUNT_SHARE = 0.05
+ROW_COUNT_SHARE = 0.05
 """The share of the budget for the number of rows."""
 
-COUNTS_SHARE = 0.2
+ROUND_COUNTS_SHARE = 0.2
 """The share of a round for its counts."""
 
 MAX_ROUNDS = 7
@@ -109,7 +109,7 @@ class KMeans(ClusterMixin, TransformerMixin, Learner):
             )
 
     def _learn(self, asked: Asked) -> None:
-        first, rest = asked.budget.split(COUNT_SHARE, 1 - COUNT_SHARE)
+        first, rest = asked.budget.split(ROW_COUNT_SHARE, 1 - ROW_COUNT_SHARE)
         lloyd = _Lloyd(asked, count_rows(asked, asked.design, first), self.row_norm)
         rest = lloyd.find_centre(rest)
         rounds = self.max_iter or lloyd.bearable_rounds(self.n_clusters, rest)
@@ -168,7 +168,7 @@ class _Lloyd:
 
     def bearable_rounds(self, clusters: int, budget: Budget) -> int:
         """As many as leave the noise in a centre bearable, were all clusters equally large."""
-        columns, amount = len(self._design), (1 - COUNTS_SHARE) * budget.amount
+        columns, amount = len(self._design), (1 - ROUND_COUNTS_SHARE) * budget.amount
         per_cluster = self._rows / clusters
         for rounds in range(MAX_ROUNDS, 1, -1):
             if budget.currency == "epsilon":
@@ -206,7 +206,7 @@ class _Lloyd:
             nearest=points.tolist(),
             ball=self._ball,
             missing="centre",
-            shares={"counts": COUNTS_SHARE, "sums": 1 - COUNTS_SHARE},
+            shares={"counts": ROUND_COUNTS_SHARE, "sums": 1 - ROUND_COUNTS_SHARE},
         )
         assert answer.counts is not None
         assert answer.sums is not None

@@ -45,7 +45,7 @@ TARGET_SHARE = 0.1
 LEAST_PENALTY = 1e-6
 """So that there is a solution however little the rows vary."""
 
-DAMPING = 0.5
+NOISE_PENALTY = 0.5
 """The penalty is at least this times the size of the noise in the moments."""
 
 
@@ -97,7 +97,7 @@ class _LinearModel(RegressorMixin, Learner):
         ball = self.row_norm or BALL * together.longest(2)
         scatter = release_scatter(asked, together, rest, rows, ball)
         covariance = nearest_psd(scatter.covariance)
-        penalty = max(self._penalty(), DAMPING * scatter.noise_norm, LEAST_PENALTY)
+        penalty = max(self._penalty(), NOISE_PENALTY * scatter.noise_norm, LEAST_PENALTY)
         squares = covariance[:-1, :-1] + penalty * np.eye(len(asked.design))
         weights = np.linalg.solve(squares, covariance[:-1, -1])
         self.coefficients_ = weights  # of scaled features, for a scaled target

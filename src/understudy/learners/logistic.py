@@ -36,12 +36,12 @@ SURROGATE_RADIUS = 3.0
 minus this to this.
 """
 
-COUNTS_SHARE, SUMS_SHARE = 0.05, 0.35
+CLASS_COUNTS_SHARE, SUMS_SHARE = 0.05, 0.35
 """Of "moments": the share of the budget for counts of the classes, and of what is left once rows
 are centred the share for sums by class.
 """
 
-DAMPING = 0.5
+NOISE_PENALTY = 0.5
 """Of "moments": the regulariser is at least this times the noise in a sum."""
 
 MOMENTS_BALL = 0.5
@@ -195,7 +195,7 @@ class LogisticRegression(ClassifierMixin, Classifier):
         is not, and serves all classes.
         """
         design, curator = asked.design, asked.curator
-        first, rest = asked.budget.split(COUNTS_SHARE, 1 - COUNTS_SHARE)
+        first, rest = asked.budget.split(CLASS_COUNTS_SHARE, 1 - CLASS_COUNTS_SHARE)
         [measured] = curator.measure([asked.by_class], first)
         counts = np.maximum(measured.counts[: len(self.classes_)], 1.0)
         ball = self.row_norm or max(MOMENTS_BALL * design.longest(2), 1.0)
@@ -224,7 +224,7 @@ class LogisticRegression(ClassifierMixin, Classifier):
         strength = max(
             1 / self.C,
             deviation * len(moments) ** 0.5 * curvature,
-            DAMPING * float((linear.sums.deviation / design.units).max()),
+            NOISE_PENALTY * float((linear.sums.deviation / design.units).max()),
         )
         hessian = 2 * curvature * nearest_psd(moments) + strength * np.eye(len(moments))
         found = []

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # isort: sk
 
 MAX_CATEGORIES = 10_000
 
-LEAST_VARIANCE = 1e-6
+MIN_CLASS_VARIANCE = 1e-6
 """Of a scaled feature within a class."""
 
 
@@ -178,8 +178,8 @@ class _Estimates:
         means = np.clip(self._sums.values / self._counts, -1.0, 1.0)
         variances = self._squares.values / self._counts - means**2
         noise = self._squares.deviation / self._counts
-        least = np.maximum(noise, LEAST_VARIANCE)
-        pooled = np.clip(pooled, LEAST_VARIANCE, 1.0)
+        least = np.maximum(noise, MIN_CLASS_VARIANCE)
+        pooled = np.clip(pooled, MIN_CLASS_VARIANCE, 1.0)
         return np.clip(_pull(np.clip(variances, 0.0, 1.0), pooled, noise), least, 1.0)
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted  # isort: skip
 BALL = 0.6
 """By default rows are shortened to this share of sqrt(d), about their mean."""
 
-COUNT_SHARE = 0.05
+ROW_COUNT_SHARE = 0.05
 """The share of the budget for the number of rows."""
 
 
@@ -93,7 +93,7 @@ class PCA(Projector):
     def _learn(self, asked: Asked) -> None:
         design = asked.design
         number = self.n_components or len(design)
-        first, rest = asked.budget.split(COUNT_SHARE, 1 - COUNT_SHARE)
+        first, rest = asked.budget.split(ROW_COUNT_SHARE, 1 - ROW_COUNT_SHARE)
         rows = count_rows(asked, design, first)
         scatter = release_scatter(asked, design, rest, rows, self._ball(design))
         covariance = scatter.covariance / rows * np.outer(design.units, design.units)

@@ -78,7 +78,7 @@ OUTPUT_NOISE = 0.1
 
 MAX_SEARCH_STEPS = 200
 
-CHUNK = 1 << 16
+TERMS_AT_A_TIME = 1 << 16
 """This many terms of a sum are Python numbers at a time."""
 
 LEAST_STRENGTH = 1e-3
@@ -275,8 +275,10 @@ def sum_gradient(rows: Rows, point: Vector, strength: float, tilt: Vector) -> Ve
 
 def _sum_products(feature: Vector, pulls: Vector) -> float:
     """The exact sum of the products, rounded once."""
-    starts = range(0, len(pulls), CHUNK)
-    chunks = ((feature[i : i + CHUNK] * pulls[i : i + CHUNK]).tolist() for i in starts)
+    starts = range(0, len(pulls), TERMS_AT_A_TIME)
+    chunks = (
+        (feature[i : i + TERMS_AT_A_TIME] * pulls[i : i + TERMS_AT_A_TIME]).tolist() for i in starts
+    )
     return math.fsum(itertools.chain.from_iterable(chunks))
 
 

@@ -28,8 +28,8 @@ from understudy.errors import InputError
 from understudy.local.plans import check_format
 from understudy.local.reports import NUMBER_BYTES
 
-FORMAT = "understudy local issuer"
-VERSION = 1
+ISSUER_FORMAT = "understudy local issuer"
+ISSUER_VERSION = 1
 SEED_BYTES = 32
 INFO = b"understudy local survey"
 """Keeps keys apart from those that another program makes of the same seed."""
@@ -111,7 +111,7 @@ class TokenIssuer:
         path = writable_file(path, "issuer's key")
         if path.exists():
             raise InputError(f"There is a file {path} already; a key is never written over.")
-        document = {"format": FORMAT, "version": VERSION, "seed": self._seed.hex()}
+        document = {"format": ISSUER_FORMAT, "version": ISSUER_VERSION, "seed": self._seed.hex()}
         with new_file(path) as file:
             os.chmod(path, 0o600)
             file.write((json.dumps(document) + "\n").encode())
@@ -120,7 +120,7 @@ class TokenIssuer:
     def load(cls, path: str | Path) -> TokenIssuer:
         """Read the secret key from a file."""
         document = read_json(path, "issuer's key")
-        check_format(document, FORMAT, VERSION, f"The issuer's key {path}")
+        check_format(document, ISSUER_FORMAT, ISSUER_VERSION, f"The issuer's key {path}")
         try:
             seed = bytes.fromhex(document.get("seed"))
         except (TypeError, ValueError):

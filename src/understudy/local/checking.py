@@ -11,9 +11,9 @@ import numpy as np
 from understudy.local.blind_tokens import TokenIssuer
 from understudy.local.collecting import check_issuer, read_answers
 from understudy.local.plans import CollectionPlan
-from understudy.local.reports import LINE, NUMBER_BYTES, Rejection, Report, read_line
+from understudy.local.reports import NUMBER_BYTES, REPORT_LINE, Rejection, Report, read_line
 
-MAX_LINE_BYTES = 1 << 16
+MAX_CHECKED_BYTES = 1 << 16
 
 
 class ReportCheck:
@@ -41,9 +41,9 @@ class ReportCheck:
         line
             Without its end.
         """
-        if len(line) > MAX_LINE_BYTES:
+        if len(line) > MAX_CHECKED_BYTES:
             raise Rejection("too long")
-        found = LINE.fullmatch(line)
+        found = REPORT_LINE.fullmatch(line)
         if found is None:
             read_line(line)  # tells what is wrong with it
             raise Rejection("junk")  # JSON of a report, not written as reports are

@@ -22,8 +22,8 @@ from understudy.local.plans import CollectionPlan, check_format
 from understudy.local.questions import LocalQuestion
 from understudy.local.randomisers import CategoricalRandomiser
 
-FORMAT = "understudy local tables"
-VERSION = 1
+TABLES_FORMAT = "understudy local tables"
+TABLES_VERSION = 1
 
 MAX_REPORTS = 1 << 40
 
@@ -175,8 +175,8 @@ class Collected:
     def to_dict(self) -> dict[str, Any]:
         """The tables as they stand in a file."""
         return {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": TABLES_FORMAT,
+            "version": TABLES_VERSION,
             "plan": self.plan.to_dict(),
             "rejected": {reason: self.rejected[reason] for reason in sorted(self.rejected)},
             "tables": [
@@ -202,7 +202,7 @@ class Collected:
         source
             What to call it in messages.
         """
-        check_format(document, FORMAT, VERSION, source)
+        check_format(document, TABLES_FORMAT, TABLES_VERSION, source)
         plan = CollectionPlan.from_dict(document.get("plan"), f"The plan in {source}")
         entries, rejected = document.get("tables"), document.get("rejected", {})
         tallies: dict[tuple[int, int], ReportTally] = {}

@@ -25,7 +25,14 @@ from understudy.local.blind_tokens import TokenIssuer
 from understudy.local.collected import Collected, ReportTally
 from understudy.local.plans import CollectionPlan
 from understudy.local.report_files import report_files
-from understudy.local.reports import COLUMNS, LINE, NUMBER_BYTES, VERSION, Rejection, read_line
+from understudy.local.reports import (
+    NUMBER_BYTES,
+    REPORT_COLUMNS,
+    REPORT_LINE,
+    REPORT_VERSION,
+    Rejection,
+    read_line,
+)
 from understudy.local.spool import Spool
 from understudy.local.tokens import Tokens
 
@@ -33,7 +40,7 @@ CHUNK_BYTES = 1 << 22
 MAX_LINE_BYTES = 1 << 20
 MAX_NUMBER = (1 << 63) - 1
 
-ROWS_AT_A_TIME = 50_000
+ROWS_PER_PASS = 50_000
 
 _LINE_OF_ROW = (
     """'{"v":1,"p":"' || plan || '","q":' || question || ',"e":' || level"""
@@ -41,7 +48,7 @@ _LINE_OF_ROW = (
     """ || CASE WHEN token = '' THEN '' ELSE ',"t":"' || token || '"' END || '}'"""
 )
 _IN_FORM = (
-    f"version = '{VERSION}' AND regexp_full_match(plan, '[0-9a-f]{{16}}') "
+    f"version = '{REPORT_VERSION}' AND regexp_full_match(plan, '[0-9a-f]{{16}}') "
     "AND regexp_full_match(question, '[0-9]{1,6}') AND regexp_full_match(level, '[0-9]{1,2}') "
     "AND regexp_full_match(report, '[0-9a-f.]+') AND regexp_full_match(number, '[0-9a-f]{32}') "
     "AND regexp_full_match(token, '([0-9a-f]{32})?')"
@@ -124,19 +131,19 @@ class Collector:
     def _read_parquet(self, path: Path) -> None:
         import duckdb
 
-        names = ", ".join(f"CAST({name} AS VARCHAR) AS {name}" for name in COLUMNS)
+        names = ", ".join(f"CAST({name} AS VARCHAR) AS {name}" for name in REPORT_COLUMNS)
         rows = f"SELECT {names} FROM read_parquet({literal(str(path))})"
         try:
             with closing(new_engine()) as engine:
                 left = engine.execute(f"SELECT count(*) FROM ({rows})").fetchone()[0]
                 # Rows in good form go the way of lines, which is faster.
                 engine.execute(f"SELECT {_LINE_OF_ROW} FROM ({rows}) WHERE {_IN_FORM}")
-                while fetched := engine.fetchmany(ROWS_AT_A_TIME):
+                while fetched := engine.fetchmany(ROWS_PER_PASS):
                     self.add_lines("\n".join(line for (line,) in fetched).encode())
                     left -= len(fetched)
                 if left:
                     engine.execute(f"FROM ({rows}) WHERE ({_IN_FORM}) IS NOT TRUE")
-                while fetched := engine.fetchmany(ROWS_AT_A_TIME):
+                while fetched := engine.fetchmany(ROWS_PER_PASS):
                     self._add_rows(fetched)
         except duckdb.Error:
             self.rejected["unreadable file"] += 1
@@ -146,11 +153,13 @@ class Collector:
     def add_lines(self, chunk: bytes) -> None:
         """Take reports from whole lines."""
         lines = chunk.count(b"\n") + (not chunk.endswith(b"\n") and bool(chunk))
-        found = LINE.findall(chunk)
+        found = REPORT_LINE.findall(chunk)
         if found:
             self._add(ReportColumns(*zip(*found, strict=True)))
         if len(found) < lines:
-            self._add_others([line for line in chunk.split(b"\n") if not LINE.fullmatch(line)])
+            self._add_others(
+                [line for line in chunk.split(b"\n") if not REPORT_LINE.fullmatch(line)]
+            )
 
     def _add_others(self, lines: Iterable[bytes]) -> None:
         """Take lines that are not written as we write them."""
@@ -168,7 +177,7 @@ class Collector:
         """Take rows of a Parquet file, in which everything is text, or missing."""
         read = []
         for version, plan, question, level, answer, number, token in rows:
-            if version != str(VERSION):
+            if version != str(REPORT_VERSION):
                 self.rejected["junk" if version is None else "other version"] += 1
             elif level is None:
                 self.rejected["no level"] += 1

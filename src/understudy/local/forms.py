@@ -14,7 +14,7 @@ from understudy.data.nearest import cut_between_values
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.local.plans import CollectionPlan
 from understudy.local.questions import LocalQuestion
-from understudy.local.reports import NUMBER_BYTES, VERSION
+from understudy.local.reports import NUMBER_BYTES, REPORT_VERSION
 
 
 def client_source() -> str:
@@ -31,7 +31,7 @@ def client_form(plan: CollectionPlan) -> dict[str, Any]:
     """What the JavaScript client needs of a plan."""
     asked = {name for question in plan.questions for name in question.columns}
     return {
-        "version": VERSION,
+        "version": REPORT_VERSION,
         "plan": plan.id,
         "survey": plan.survey,
         "title": plan.title,

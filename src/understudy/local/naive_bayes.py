@@ -65,7 +65,7 @@ PROTOCOLS: dict[str, type[CategoricalRandomiser]] = {
 """Ways to report a class or a joint index; "best" takes that of the smallest variance. SHE is not
 among them: its reports have no bounds, so that one forged report would outweigh all others."""
 
-LEAST_VARIANCE = 1e-3
+MIN_REPORTED_VARIANCE = 1e-3
 """Of a feature within a class, on the scale from -1 to 1."""
 
 CLASS = "class"
@@ -348,7 +348,7 @@ class LocalGaussianNB(_LocalNaiveBayes):
             means = np.clip(first / self.class_prior_, -1.0, 1.0)
             squares = np.clip(second / self.class_prior_, 0.0, 1.0)
             self.theta_[:, feature] = means
-            self.var_[:, feature] = np.clip(squares - means**2, LEAST_VARIANCE, 1.0)
+            self.var_[:, feature] = np.clip(squares - means**2, MIN_REPORTED_VARIANCE, 1.0)
         return self
 
     def _means(self, values: Matrix, places: NDArray[np.int64]) -> Matrix:

@@ -35,7 +35,7 @@ DEFAULT_PERSONS = 10_000
 """Where nobody says how many persons there are."""
 
 GROUP_SIZES = (2, 3, 4, 5)
-MAX_QUESTIONS = 700
+MAX_DESIGN_QUESTIONS = 700
 """Where a design would have more questions, it has this many, such that all pairs are in some."""
 
 MAX_GROUP_CELLS = 4096
@@ -217,13 +217,13 @@ def _choose_groups(names: Sequence[str], sizes: Mapping[str, int], size: int) ->
     largest = math.prod(sorted(sizes.values())[-size:])
     if size > 2 and largest > MAX_GROUP_CELLS:
         return []
-    if math.comb(len(names), size) <= max(MAX_QUESTIONS, math.comb(len(names), 2)):
+    if math.comb(len(names), size) <= max(MAX_DESIGN_QUESTIONS, math.comb(len(names), 2)):
         return list(itertools.combinations(names, size))
     rng = np.random.default_rng(size)  # public: it depends on the schema alone
     order = {name: place for place, name in enumerate(names)}
     asked: dict[frozenset[str], int] = {}
     groups: dict[Part, None] = {}
-    while len(groups) < MAX_QUESTIONS:
+    while len(groups) < MAX_DESIGN_QUESTIONS:
         group = _least_asked(names, size, asked, rng)
         groups[tuple(sorted(group, key=order.__getitem__))] = None
         for pair in itertools.combinations(group, 2):

@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 from understudy.data.files import read_json, write_json
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.local.questions import MAX_WEIGHT, LocalQuestion
+from understudy.local.questions import MAX_LOCAL_WEIGHT, LocalQuestion
 from understudy.local.randomisers import best_randomiser
 from understudy.privacy.budget import check_epsilon, exact
 
-FORMAT = "understudy local plan"
-VERSION = 1
+PLAN_FORMAT = "understudy local plan"
+PLAN_VERSION = 1
 
 ID_LETTERS = 16
 MAX_QUESTIONS = 100_000
-MAX_LEVELS = 16
+MAX_PLAN_LEVELS = 16
 MAX_TEXT_LENGTH = 10_000
 MAX_WAVES = 10
 
@@ -86,8 +86,8 @@ class CollectionPlan:
             raise InputError("A plan must have a question of its last wave with a weight above 0.")
 
     def _check_levels(self) -> None:
-        if not 1 <= len(self.epsilons) <= MAX_LEVELS:
-            raise InputError(f"A plan must offer 1 to {MAX_LEVELS} levels of privacy.")
+        if not 1 <= len(self.epsilons) <= MAX_PLAN_LEVELS:
+            raise InputError(f"A plan must offer 1 to {MAX_PLAN_LEVELS} levels of privacy.")
         for epsilon in self.epsilons:
             check_epsilon(epsilon)
         if len(set(self.epsilons)) < len(self.epsilons):
@@ -241,8 +241,8 @@ class CollectionPlan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as it stands in a file; ``from_dict`` reads it back."""
         document: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": PLAN_FORMAT,
+            "version": PLAN_VERSION,
             "title": self.title,
             "schema": self.schema.to_dict(),
             "epsilons": list(self.epsilons),
@@ -266,7 +266,7 @@ class CollectionPlan:
         source
             What to call it in messages.
         """
-        check_format(document, FORMAT, VERSION, source)
+        check_format(document, PLAN_FORMAT, PLAN_VERSION, source)
         known = {"format", "version", "title", "schema", "epsilons", "persons", "wording"}
         known |= {"earlier", "questions", "token_key"}
         if unknown := set(document) - known:
@@ -363,7 +363,7 @@ def whole_weights(shares: Sequence[float]) -> tuple[int, ...]:
     if not largest > 0 or min(shares) < 0:
         raise InputError("The shares of questions must not be negative, nor all 0.")
     weights = [round(share / largest * 1e9) for share in shares]
-    assert max(weights) <= MAX_WEIGHT
+    assert max(weights) <= MAX_LOCAL_WEIGHT
     return tuple(weights)
 
 

@@ -15,10 +15,10 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.local.randomisers import CategoricalRandomiser, FiniteRandomiser, Randomiser
 
-MAX_ANSWERS = 1 << 20
+MAX_QUESTION_ANSWERS = 1 << 20
 """Of one question; beyond it a table of estimates drowns in noise and fills memory."""
 
-MAX_WEIGHT = 1 << 32
+MAX_LOCAL_WEIGHT = 1 << 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class LocalQuestion:
             columns=columns,
             sizes=sizes,
             randomisers=tuple(map(_read_randomiser, randomisers)),
-            weight=_whole(document.get("weight"), "weight", 0, MAX_WEIGHT),
+            weight=_whole(document.get("weight"), "weight", 0, MAX_LOCAL_WEIGHT),
             wave=_whole(document.get("wave"), "wave", 1, 100),
             odd=_read_odd(document.get("odd"), sizes),
         )
@@ -131,10 +131,10 @@ class LocalQuestion:
 
     def check(self) -> None:
         """Refuse a question that cannot be asked."""
-        if self.size > MAX_ANSWERS:
+        if self.size > MAX_QUESTION_ANSWERS:
             raise InputError(
-                f"the question {self} has {self.size:,} answers; at most {MAX_ANSWERS:,} can be "
-                "asked for: use fewer columns or coarser ones"
+                f"the question {self} has {self.size:,} answers; at most {MAX_QUESTION_ANSWERS:,} "
+                "can be asked for: use fewer columns or coarser ones"
             )
         for randomiser in self.randomisers:
             if not isinstance(randomiser, FiniteRandomiser):

@@ -19,7 +19,7 @@ from understudy.release.callbacks import Progress, no_progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.registry import DEFAULT, Method, find_method, methods_for
 
-ROUNDS = 6.0
+ROUNDS_PER_COLUMN = 6.0
 """Rounds of the adaptive method for each column: chosen on made-up tables."""
 
 PUBLIC = ("the plan, with its schema", "the number of reports, and who sent one")
@@ -169,5 +169,5 @@ def suit_reports(method: Method) -> dict[str, Any]:
     """
     suited: dict[str, Any] = {"neighbours": "replace", "refinement": 0.0}
     known = {parameter.name for parameter in method.parameters}
-    wanted = {"rounds": ROUNDS, "holdout": 0.0}
+    wanted = {"rounds": ROUNDS_PER_COLUMN, "holdout": 0.0}
     return suited | {name: value for name, value in wanted.items() if name in known}

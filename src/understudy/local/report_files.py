@@ -7,7 +7,7 @@ from pathlib import Path
 
 from understudy.errors import InputError
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
+REPORT_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
 """Of the files of a folder that are read as reports."""
 
 
@@ -19,11 +19,14 @@ def report_files(sources: Iterable[str | Path]) -> list[Path]:
             inside = sorted(
                 path
                 for path in source.rglob("*")
-                if path.is_file() and path.name.endswith(SUFFIXES) and not path.name.startswith(".")
+                if path.is_file()
+                and path.name.endswith(REPORT_SUFFIXES)
+                and not path.name.startswith(".")
             )
             if not inside:
                 raise InputError(
-                    f"The folder {source} holds no reports: no file ends in {', '.join(SUFFIXES)}."
+                    f"The folder {source} holds no reports: no file ends in "
+                    f"{', '.join(REPORT_SUFFIXES)}."
                 )
             found += inside
         elif source.is_file():

@@ -26,15 +26,15 @@ from understudy.data.files import new_file, writable_file, write_whole
 from understudy.data.writing import write_parquet
 from understudy.errors import InputError
 
-VERSION = 1
+REPORT_VERSION = 1
 
 NUMBER_BYTES = 16
 """Of the number of a report: random, or a token."""
 
-COLUMNS = ("version", "plan", "question", "level", "report", "number", "token")
+REPORT_COLUMNS = ("version", "plan", "question", "level", "report", "number", "token")
 """Of a Parquet file of reports."""
 
-LINE = re.compile(
+REPORT_LINE = re.compile(
     rb'^\{"v":1,"p":"([0-9a-f]{16})","q":([0-9]{1,6}),"e":([0-9]{1,2}),'
     rb'"r":"([0-9a-f.]+)","n":"([0-9a-f]{32})"(?:,"t":"([0-9a-f]{32})")?\}$',
     re.MULTILINE,
@@ -126,7 +126,7 @@ def read_line(line: bytes) -> tuple[Any, ...]:
         raise Rejection("junk") from None
     if not isinstance(document, dict) or "v" not in document:
         raise Rejection("junk")
-    if document["v"] != VERSION or isinstance(document["v"], bool | float):
+    if document["v"] != REPORT_VERSION or isinstance(document["v"], bool | float):
         raise Rejection("other version")
     names = set(document) - {"t"}
     if names == {"v", "p", "q", "r", "n"}:
@@ -196,7 +196,7 @@ def _as_table(batches: Sequence[Batch]) -> Table:
 
     return Table(
         {
-            "version": Column("integer", repeat([VERSION] * len(batches))),
+            "version": Column("integer", repeat([REPORT_VERSION] * len(batches))),
             "plan": Column("text", repeat([plans.index(b.plan) for b in batches]), words=plans),
             "question": Column("integer", repeat([batch.question for batch in batches])),
             "level": Column("integer", repeat([batch.level for batch in batches])),

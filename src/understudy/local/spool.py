@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PARTS = 64
+SPOOL_PARTS = 64
 MAX_WAITING = 1 << 18
 """Records in memory."""
 

@@ -21,8 +21,8 @@ from understudy.errors import InputError
 from understudy.local.plans import check_format
 from understudy.local.reports import NUMBER_BYTES
 
-FORMAT = "understudy local tokens"
-VERSION = 1
+TOKENS_FORMAT = "understudy local tokens"
+TOKENS_VERSION = 1
 MAX_TOKENS_PER_SURVEY = 10_000_000
 
 
@@ -44,13 +44,17 @@ class Tokens:
     def save(self, path: str | Path) -> None:
         """Write the hashes to a file, for the collector."""
         hashes = sorted(one.hex() for one in self.hashes)
-        write_json(path, {"format": FORMAT, "version": VERSION, "hashes": hashes}, "list of tokens")
+        write_json(
+            path,
+            {"format": TOKENS_FORMAT, "version": TOKENS_VERSION, "hashes": hashes},
+            "list of tokens",
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Tokens:
         """Read the hashes from a file."""
         document = read_json(path, "list of tokens")
-        check_format(document, FORMAT, VERSION, f"The list of tokens {path}")
+        check_format(document, TOKENS_FORMAT, TOKENS_VERSION, f"The list of tokens {path}")
         return cls(_read_hashes(document.get("hashes"), f"The list of tokens {path}"))
 
 

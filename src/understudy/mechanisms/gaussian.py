@@ -31,10 +31,10 @@ from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, SCORE_GRID, Noise
 
 Floats = NDArray[np.float64]
 
-TAIL = 2.0**-40
+TAIL_SHARE = 2.0**-40
 """The share of delta that pays for noise so far out that discrete and continuous noise differ."""
 
-SMALLEST = 1e-18
+SMALLEST_MULTIPLIER = 1e-18
 """A search ends here where every positive number is large enough."""
 
 
@@ -251,7 +251,7 @@ def bracket(is_too_small: Callable[[float], bool]) -> tuple[float, float]:
     low, high = 0.0, 1.0
     while is_too_small(high):
         low, high = high, 2 * high
-    while high - low > max(1e-12 * high, SMALLEST):
+    while high - low > max(1e-12 * high, SMALLEST_MULTIPLIER):
         middle = (low + high) / 2
         if is_too_small(middle):
             low = middle
@@ -263,7 +263,7 @@ def bracket(is_too_small: Callable[[float], bool]) -> tuple[float, float]:
 def _delta_at(multiplier: float, epsilon: float, delta: float, size: int) -> float:
     """An upper bound on the delta of discrete noise at epsilon, with a tail for ``delta``."""
     scale = multiplier * SCORE_GRID * _root(size)
-    far = math.sqrt(2 * math.log(2 * size / (TAIL * delta))) + 1 / multiplier
+    far = math.sqrt(2 * math.log(2 * size / (TAIL_SHARE * delta))) + 1 / multiplier
     half = far / (2 * scale)
     if scale < 2 or half > 1:
         return 1.0
@@ -273,7 +273,7 @@ def _delta_at(multiplier: float, epsilon: float, delta: float, size: int) -> flo
     left = epsilon - narrower - wider
     if left <= 0:
         return 1.0
-    return math.exp(narrower) * continuous_delta(multiplier, left) + TAIL * delta
+    return math.exp(narrower) * continuous_delta(multiplier, left) + TAIL_SHARE * delta
 
 
 def continuous_delta(multiplier: float, epsilon: float) -> float:

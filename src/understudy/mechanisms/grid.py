@@ -19,7 +19,7 @@ from understudy.privacy.mechanisms import SCORE_GRID
 
 Integers = NDArray[np.int64]
 
-FARTHEST = 1 << 60
+FARTHEST_POINT = 1 << 60
 """Values farther from 0 than this many steps are moved there: noise can still be added to them."""
 
 
@@ -43,7 +43,9 @@ def put_on_grid(value: Any, step: Fraction, size: int = 1) -> Integers:
     """
     numbers = check_numbers(value, size)
     steps = [math.floor(number / step + Fraction(1, 2)) for number in numbers]
-    return np.array([min(max(each, -FARTHEST), FARTHEST) for each in steps], dtype=np.int64)
+    return np.array(
+        [min(max(each, -FARTHEST_POINT), FARTHEST_POINT) for each in steps], dtype=np.int64
+    )
 
 
 def take_off_grid(steps: Integers, step: Fraction) -> NDArray[np.float64]:
@@ -75,7 +77,7 @@ def check_counts(value: Any) -> Integers:
             f"Counts are whole numbers of an integer type, but {array.size:,} {_kind_of(array)} "
             "came; for other numbers take Laplace, Gaussian or Vector."
         )
-    counts: Integers = np.clip(array, -FARTHEST, FARTHEST).astype(np.int64)
+    counts: Integers = np.clip(array, -FARTHEST_POINT, FARTHEST_POINT).astype(np.int64)
     return counts
 
 

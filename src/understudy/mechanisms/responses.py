@@ -21,7 +21,7 @@ from understudy.privacy.exact_noise import Source, system_words
 from understudy.privacy.exact_numbers import exp_minus
 from understudy.privacy.ledger import Ledger
 
-MAX_ANSWERS = 10_000
+MAX_RESPONSES = 10_000
 
 LIE_LOTS = 1 << 40
 """Lots of each untrue answer; those of the true one are rounded down to a whole number."""
@@ -155,9 +155,9 @@ class RandomisedResponse(ResponseMechanism):
                 f"At epsilon {self.epsilon:g} every answer is true; randomised response goes up to "
                 f"{MAX_RESPONSE_EPSILON:g}."
             )
-        if not 2 <= len(answers) <= MAX_ANSWERS or len(set(answers)) < len(answers):
+        if not 2 <= len(answers) <= MAX_RESPONSES or len(set(answers)) < len(answers):
             raise InputError(
-                f"Randomised response needs 2 to {MAX_ANSWERS:,} answers, each of them once."
+                f"Randomised response needs 2 to {MAX_RESPONSES:,} answers, each of them once."
             )
 
     @property

@@ -19,7 +19,7 @@ from understudy.mechanisms.base import (
     choose_noise,
 )
 from understudy.mechanisms.distributions import discrete_laplace_cdf, discrete_laplace_log_pmf
-from understudy.mechanisms.grid import FARTHEST, check_counts
+from understudy.mechanisms.grid import FARTHEST_POINT, check_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, laplace_scale
@@ -75,7 +75,7 @@ class SparseVector(Mechanism):
         super().__post_init__()
         check_whole_sensitivity(self.sensitivity)
         whole = not isinstance(self.threshold, bool) and isinstance(self.threshold, int)
-        if not whole or abs(self.threshold) > FARTHEST:
+        if not whole or abs(self.threshold) > FARTHEST_POINT:
             raise InputError(
                 f"The threshold is a public whole number, up to 2^60, not {self.threshold!r}."
             )

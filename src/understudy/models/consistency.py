@@ -19,7 +19,7 @@ from understudy.data.schema import Schema
 from understudy.models.parameters import Repair, repair_counts
 from understudy.privacy.curator import Measurement
 
-ROUNDS = 10
+CONSISTENCY_ROUNDS = 10
 
 
 def make_consistent(
@@ -95,7 +95,7 @@ def _move_to_margins(
     table = repair_counts(_shift_to_margins(measurement.counts, wanted), rows, repair)
     # Repairing moved the margins again; scaling rows and columns in turn brings them back and keeps
     # zeros.
-    for _ in range(ROUNDS):
+    for _ in range(CONSISTENCY_ROUNDS):
         for place, margin in enumerate(wanted):
             others = tuple(i for i in range(table.ndim) if i != place)
             now = table.sum(axis=others)

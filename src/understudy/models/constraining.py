@@ -4,8 +4,8 @@ Each rule becomes a table of zeros and ones over the codes of its columns: 1 whe
 room for values that keep it. Where several rules share a column with bins, bins that leave room for
 each may leave none for all; such rules get one table together. Given these tables, the network is
 another network (:func:`understudy.models.conditioning.condition_network`), so that rows are drawn
-as fast as any others, and exactly. What would need a table of more than ``MAX_CELLS`` cells on the
-way is left to rejection: rows that break it are drawn again.
+as fast as any others, and exactly. What would need a table of more than ``MAX_CONSTRAINED_CELLS``
+cells on the way is left to rejection: rows that break it are drawn again.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from understudy.models.query.conditions import Subset
 from understudy.models.rule_tables import RuleTable, factor_of, product_of, table_of
 from understudy.models.sampling import Codes, ancestral
 
-MAX_CELLS = 1 << 22
+MAX_CONSTRAINED_CELLS = 1 << 22
 """Of a table that conditioning on constraints goes through."""
 
 MAX_JOINT_CELLS = 1 << 18
 """Of the table of several rules that share columns."""
 
 MAX_TRIES_PER_ROW = 1_000
-MIN_TRIES = 1 << 22
+MIN_CONSTRAINED_TRIES = 1 << 22
 """Rejection gives up after as many rows as the larger of these allows."""
 
 TRIAL_ROWS = 1 << 16
 """Rows among which one must keep constraints that are too large for a table."""
 
-SMOOTHING = 1e-3
+CONSTRAINT_SMOOTHING = 1e-3
 """Rows added to every cell of a network that leaves the constraints no row."""
 
 Draw = Callable[[int, np.random.Generator], Codes]
@@ -161,7 +161,7 @@ class Constrained:
         kept = [self.keep(codes)]
         found, tried = _rows(kept[0]), rows
         while found < rows:
-            if tried > max(MIN_TRIES, MAX_TRIES_PER_ROW * rows):
+            if tried > max(MIN_CONSTRAINED_TRIES, MAX_TRIES_PER_ROW * rows):
                 raise InputError(
                     f"Only {found:,} of {tried:,} rows drawn keep the constraints "
                     f"{self.list_rules()}, which are too large for an exact model; use fewer bins "
@@ -209,12 +209,12 @@ def _cells(rules: Rules) -> int:
 
 
 def fits_in(network: Network, schema: Schema, factors: Sequence[Factor]) -> bool:
-    """Whether a network can be conditioned on factors within ``MAX_CELLS``."""
+    """Whether a network can be conditioned on factors within ``MAX_CONSTRAINED_CELLS``."""
     named = {str(variable) for factor in factors for variable in factor.scope}
     scopes = [family(node).scope for node in ancestors(network, named)]
     scopes += [factor.scope for factor in factors]
     try:
-        elimination_order(scopes, set(), Domains(schema, {}), MAX_CELLS)
+        elimination_order(scopes, set(), Domains(schema, {}), MAX_CONSTRAINED_CELLS)
     except TooLargeError:
         return False
     return True
@@ -252,7 +252,7 @@ class ModelRules:
             self.network = network
             self.constrained = restriction.constrain(network, bits)
         except ImpossibleError:
-            nodes = (replace(node, table=node.table + SMOOTHING) for node in network)
+            nodes = (replace(node, table=node.table + CONSTRAINT_SMOOTHING) for node in network)
             self.network = Network(tuple(nodes))
             self.constrained = restriction.constrain(self.network, bits)
 

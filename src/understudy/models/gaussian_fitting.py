@@ -19,7 +19,7 @@ from understudy.models.gaussians import Floats, Gaussians
 from understudy.models.network import Node
 from understudy.models.parameters import project_counts
 
-LEAST_ROWS = 1.0
+MIN_CELL_ROWS = 1.0
 """A cell counts at least this many rows, so that noise in a count divides nothing by 0."""
 
 
@@ -69,7 +69,7 @@ def shrink_means(means: Floats, counts: Floats, deviation: Floats) -> Floats:
     """
     if len(means) < 2:
         return means
-    rows = np.maximum(counts, LEAST_ROWS)[:, None]
+    rows = np.maximum(counts, MIN_CELL_ROWS)[:, None]
     overall = (means * rows).sum(axis=0) / rows.sum()
     left, sizes, right = np.linalg.svd(np.sqrt(rows) * (means - overall), full_matrices=False)
     noise = float((deviation**2 / rows).mean()) * max(means.shape)

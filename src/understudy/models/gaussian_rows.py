@@ -28,7 +28,7 @@ from understudy.models.network import Network
 from understudy.models.query.conditions import Subset
 from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, Codes, Sampler, Spread
 
-ROWS_AT_A_TIME = 1 << 13
+GAUSSIAN_ROWS_AT_A_TIME = 1 << 13
 """What numbers need stays small, however many columns there are."""
 
 
@@ -107,7 +107,7 @@ class GaussianRows:
                     f"Only {found:,} of {tried:,} rows drawn fit the condition; widen it."
                 )
             wanted = 1.1 * (rows - found) * tried / max(found, 1)
-            batch = int(min(max(wanted, ROWS_AT_A_TIME), 8 * ROWS_AT_A_TIME))
+            batch = int(min(max(wanted, GAUSSIAN_ROWS_AT_A_TIME), 8 * GAUSSIAN_ROWS_AT_A_TIME))
             codes, numbers = self._draw_batch(batch, rng, "independent")
         return _join(kept, rows)
 
@@ -121,8 +121,8 @@ class GaussianRows:
         cells = _choose_cells(self._bounds, lines, rng)
         names = self._gaussians.columns
         values = {name: np.empty(rows, dtype=self._grids[name].dtype) for name in names}
-        for start in range(0, rows, ROWS_AT_A_TIME):
-            some = slice(start, min(start + ROWS_AT_A_TIME, rows))
+        for start in range(0, rows, GAUSSIAN_ROWS_AT_A_TIME):
+            some = slice(start, min(start + GAUSSIAN_ROWS_AT_A_TIME, rows))
             scaled = draw_scaled(self._gaussians, cells[some], rng)
             for place, name in enumerate(names):
                 low, high = self._gaussians.lower[place], self._gaussians.upper[place]

@@ -22,14 +22,14 @@ from understudy.errors import InputError
 
 Floats = NDArray[np.float64]
 
-MAX_CELLS = 1 << 12
+MAX_GAUSSIAN_CELLS = 1 << 12
 MAX_FACTOR_NUMBERS = 1 << 25
 """In all factors together: a short file can ask for billions."""
 
 MAX_SCALED_NUMBER = 1e6
 """Of a number in scaled units, of which a column spans two."""
 
-DIGITS = 6
+RELEASED_DIGITS = 6
 """Decimals in scaled units that are released: a millionth of half a column's range."""
 
 
@@ -133,11 +133,11 @@ class Gaussians:
     def as_released(self) -> Self:
         """What a file can hold to the bit; doing it twice changes nothing."""
         rounded: dict[str, Any] = {
-            name: np.ascontiguousarray(np.round(getattr(self, name), DIGITS) + 0.0)
+            name: np.ascontiguousarray(np.round(getattr(self, name), RELEASED_DIGITS) + 0.0)
             for name in ("weights", "means", "factors", "centre")
         }
         if self.basis is not None:
-            rounded["basis"] = np.ascontiguousarray(np.round(self.basis, DIGITS) + 0.0)
+            rounded["basis"] = np.ascontiguousarray(np.round(self.basis, RELEASED_DIGITS) + 0.0)
         return replace(self, **rounded)
 
     # ---- files
@@ -171,8 +171,8 @@ class Gaussians:
         if label is not None:
             codes = _label_size(label, columns, schema)
         means = document.get("means")
-        if not isinstance(means, list) or not 1 <= len(means) <= MAX_CELLS:
-            raise InputError(f"its Gaussians are not 1 to {MAX_CELLS:,} cells")
+        if not isinstance(means, list) or not 1 <= len(means) <= MAX_GAUSSIAN_CELLS:
+            raise InputError(f"its Gaussians are not 1 to {MAX_GAUSSIAN_CELLS:,} cells")
         cells, width = len(means), len(columns)
         dimensions, basis = width, None
         if document.get("basis") is not None:

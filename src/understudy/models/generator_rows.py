@@ -23,7 +23,7 @@ from understudy.models.network import Network, Node
 from understudy.models.query.conditions import Subset, confine_values
 from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, Codes, Sampler, Spread
 
-ROWS_AT_A_TIME = 1 << 10
+GENERATED_ROWS_AT_A_TIME = 1 << 10
 """What a network of pictures needs stays small."""
 
 MAX_DRAWN = 8_000
@@ -104,8 +104,8 @@ class GeneratorRows:
         if self._sampler is not None:
             codes = self._sampler.draw(rows, rng, spread)
         parts = []
-        for start in range(0, max(rows, 1), ROWS_AT_A_TIME):
-            some = slice(start, min(start + ROWS_AT_A_TIME, rows))
+        for start in range(0, max(rows, 1), GENERATED_ROWS_AT_A_TIME):
+            some = slice(start, min(start + GENERATED_ROWS_AT_A_TIME, rows))
             labels = None
             if self._generator.label is not None:
                 labels = codes[self._generator.label][some]
@@ -182,8 +182,8 @@ def network_of(
         shares = label.table.ravel() / max(label.table.sum(), 1e-12)
         labels = rng.choice(lines, drawn, p=_proper(shares))
     parts = []
-    for start in range(0, drawn, ROWS_AT_A_TIME):
-        some = slice(start, min(start + ROWS_AT_A_TIME, drawn))
+    for start in range(0, drawn, GENERATED_ROWS_AT_A_TIME):
+        some = slice(start, min(start + GENERATED_ROWS_AT_A_TIME, drawn))
         given = None
         if labels is not None:
             given = labels[some]

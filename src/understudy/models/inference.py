@@ -34,7 +34,7 @@ from understudy.models.network import Network, Node
 MAX_PRODUCT_CELLS = 1 << 25
 """The most cells that a table on the way to an answer may have."""
 
-BATCH: Variable = ("batch", "")
+BATCH_AXIS: Variable = ("batch", "")
 
 
 class ImpossibleError(InputError):
@@ -197,9 +197,9 @@ class Elimination:
         derivative by Pr[x | p] of the probability of an event E is Pr[E | p, x] Pr[p], also where
         Pr[x | p] is 0.
         """
-        domains = self._domains.with_auxiliary(BATCH, len(seeds))
+        domains = self._domains.with_auxiliary(BATCH_AXIS, len(seeds))
         values = self._values
-        slopes: dict[int, Factor] = {len(values) - 1: Factor(((BATCH, 0), *self._keep), seeds)}
+        slopes: dict[int, Factor] = {len(values) - 1: Factor(((BATCH_AXIS, 0), *self._keep), seeds)}
         for number in reversed(range(len(self._steps))):
             step = self._steps[number]
             slope = slopes.pop(len(self._factors) + number)
@@ -214,7 +214,7 @@ class Elimination:
                 flat = [Factor((axis,), np.ones(domains.size(*axis))) for axis in lacking]
                 flat += _as_fine(values[i], (*others, slope), domains)
                 whole = product([slope, *others, *flat], domains)
-                slopes[i] = reduce_factor(whole, ((BATCH, 0), *values[i].axes), domains)
+                slopes[i] = reduce_factor(whole, ((BATCH_AXIS, 0), *values[i].axes), domains)
         return {node.attribute: slopes[i].table for i, node in enumerate(self.nodes)}
 
     def _plan(self) -> list[_Step]:

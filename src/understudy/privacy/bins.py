@@ -26,7 +26,7 @@ class NoisyCells:
 LIKELY = 2.0
 """Deviations of the noise: more rows than that are hardly noise alone."""
 
-NEXT_TO_ZERO = 0.01
+CLOSE_TO_ZERO = 0.01
 """As a part of the range: an end this close to zero is zero."""
 
 
@@ -87,7 +87,7 @@ def _snap_to_zero(edges: NDArray[np.float64], first: int, last: int) -> tuple[in
     zero = int(np.searchsorted(edges, 0.0))
     if zero == len(edges) or edges[zero] != 0:
         return first, last
-    near = NEXT_TO_ZERO * (edges[last] - edges[first])
+    near = CLOSE_TO_ZERO * (edges[last] - edges[first])
     if abs(edges[first]) <= near and zero < last:
         first = zero
     elif abs(edges[last]) <= near and zero > first:
@@ -186,7 +186,7 @@ def keep_tails(cells: NoisyCells, edges: tuple[float, ...]) -> tuple[float, ...]
     low, high = float(cells.edges[0]), float(cells.edges[-1])
     if low < 0 <= edges[0]:
         low = 0.0
-    if low <= 0 and edges[0] <= NEXT_TO_ZERO * (edges[-1] - edges[0]):
+    if low <= 0 and edges[0] <= CLOSE_TO_ZERO * (edges[-1] - edges[0]):
         low = edges[0]
     if high > 0 >= edges[-1]:
         high = edges[-1]

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.inside import DAY, Grid, fraction
+from understudy.data.inside import DAY_SECONDS, Grid, fraction
 from understudy.data.schema import Quantity
 from understudy.data.time_formats import EPOCH
 
@@ -25,7 +25,7 @@ CELLS_PER_OCTAVE = 4
 both ends.
 """
 
-STEPS = (
+CELL_STEPS = (
     *(factor * 10.0**power for power in range(6, -1, -1) for factor in (5, 1)),
     *(round(factor * 0.1**power, power) for power in range(1, 7) for factor in (5, 1)),
 )
@@ -173,7 +173,7 @@ def split_cell(attribute: Quantity, low: float, high: float, parts: int) -> list
     if last - first <= parts:
         return [low, *map(grid.at, range(first + 1, last)), high]
     round_values: list[float] = []
-    for coarse in STEPS:
+    for coarse in CELL_STEPS:
         ratio = fraction(coarse) / grid.step
         if ratio.denominator != 1:
             continue
@@ -217,7 +217,7 @@ def _calendar(attribute: Quantity) -> Iterator[float]:
     """
     unit = 1
     if attribute.kind == "datetime":
-        unit = DAY
+        unit = DAY_SECONDS
     first = EPOCH + dt.timedelta(days=attribute.edges[0] // unit)
     last = EPOCH + dt.timedelta(days=attribute.edges[-1] // unit)
     months = range(1, 13)

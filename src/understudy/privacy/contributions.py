@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.data.tables import MARKS, Column, Table
 from understudy.errors import InputError
 
-MAX_WHOLE = 2.0**53
+MAX_EXACT_REAL = 2.0**53
 """Beyond it a real number may stand for several whole ones."""
 
 
@@ -102,7 +102,7 @@ def spellings(table: Table, person: str) -> Spellings:
     column = person_column(table, person)
     known = np.unique(column.values[~_has_no_person(column)])
     if column.kind == "real":
-        return Spellings(0, 0, person, int((np.abs(known) > MAX_WHOLE).sum()))
+        return Spellings(0, 0, person, int((np.abs(known) > MAX_EXACT_REAL).sum()))
     if column.kind != "text":
         return Spellings(0, 0, person)
     words = [column.words[place] for place in known]

@@ -19,7 +19,7 @@ from understudy.privacy.mechanisms import SCORE_GRID, choice_scale, table_scale
 COUNT_SHARE = 0.003
 """Of the whole budget: the noisy number of rows."""
 
-SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
+DISCOVERY_SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 """Of the whole budget: what discovery may take where nobody says how much."""
 
 MAX_TOP_UP, TOP_UPS = 0.5, 10
@@ -313,7 +313,7 @@ def foresee_by_need(
     protection: Protection, budget: Budget, delta: float, columns: int, rows: float
 ) -> Outlook:
     """The same, with as small a share of the whole budget as will do."""
-    for share in SHARES:
+    for share in DISCOVERY_SHARES:
         part = Budget(round_down(exact(budget.amount) * exact(share)), budget.currency)
         part = subtract(part, price_count(budget))
         outlook = foresee(protection, part, delta, columns, rows)

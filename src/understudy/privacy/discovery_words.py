@@ -24,7 +24,7 @@ from understudy.privacy.discovery_questions import (
 )
 from understudy.privacy.discovery_values import ValueFinder, missing_mark
 
-MAX_CATEGORIES = 1000
+MAX_NAMED_WORDS = 1000
 
 MAX_UNNAMED = 0.002
 """Of the rows: words may leave this many without a value of their own."""
@@ -116,7 +116,7 @@ class WordFinder(ValueFinder):
         missing = None
         if found.absent >= found.asked.stands_out(1):
             missing = ""
-        values = tuple(sorted(most[:MAX_CATEGORIES]))
+        values = tuple(sorted(most[:MAX_NAMED_WORDS]))
         rest = None
         if self.unnamed(name):
             rest = _name_for_rest(values)

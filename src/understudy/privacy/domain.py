@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection
 from typing import NoReturn
 
-from understudy.counting.memory import MAX_CELLS
+from understudy.counting.memory import MAX_COUNTED_CELLS
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.data.schema import Schema
 from understudy.errors import InputError
@@ -56,7 +56,7 @@ class Domain:
             cells = self.cells(axes)
         except KeyError:
             return False
-        return len({axis.attribute for axis in axes}) == len(axes) and cells <= MAX_CELLS
+        return len({axis.attribute for axis in axes}) == len(axes) and cells <= MAX_COUNTED_CELLS
 
     def _refuse(self, axes: Marginal) -> NoReturn:
         for axis in axes:
@@ -65,7 +65,7 @@ class Domain:
         if len({axis.attribute for axis in axes}) < len(axes):
             raise InputError(f"The table of {describe(axes)} names an attribute twice.")
         raise InputError(
-            f"The table of {describe(axes)} has more than {MAX_CELLS:,} cells; "
+            f"The table of {describe(axes)} has more than {MAX_COUNTED_CELLS:,} cells; "
             f"take fewer attributes."
         )
 

@@ -12,9 +12,9 @@ far a score lies below the largest:
 A coin compares a uniform number U with p = exp(-gap / scale), as in
 :mod:`understudy.privacy.exact_noise`: a word of 32 bits decides unless it lies so close to p that
 it cannot. Here p is first computed in floating point, with a relative error of less than
-:data:`MARGIN`; whatever lies within that of p is settled by more bits of U and by whole numbers
-that are proved to lie on either side of p. So no probability is rounded: scores and scale mean
-exactly the rational numbers that they are.
+:data:`ROUNDING_MARGIN`; whatever lies within that of p is settled by more bits of U and by whole
+numbers that are proved to lie on either side of p. So no probability is rounded: scores and scale
+mean exactly the rational numbers that they are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from understudy.privacy.exact_numbers import Bounds, exp_minus
 
 Rule = Literal["exponential", "permute_and_flip"]
 
-MARGIN = 2.0**-30
+ROUNDING_MARGIN = 2.0**-30
 """More than the relative error of a probability in floating point.
 
 The difference of two scores and its quotient by the scale have relative errors of 2^-53 each, so
@@ -87,8 +87,8 @@ class _CandidateCoins:
         """Toss the coins of these candidates, and tell which succeed."""
         firsts = self._firsts[candidates]
         words = source(len(candidates)).astype(np.float64)
-        success = words + 1 <= firsts * (1 - MARGIN)
-        failure = words >= firsts * (1 + MARGIN) + MARGIN
+        success = words + 1 <= firsts * (1 - ROUNDING_MARGIN)
+        failure = words >= firsts * (1 + ROUNDING_MARGIN) + ROUNDING_MARGIN
         for place in np.flatnonzero(~success & ~failure):
             success[place] = self._toss_one(int(candidates[place]), int(words[place]), source)
         return success

@@ -41,7 +41,7 @@ Source = Callable[[int], NDArray[np.uint32]]
 WORD = 32  # bits of randomness with which a comparison begins
 BASE = 256  # of the digits
 GUIDE = 12  # bits of a word by which its place among probabilities is looked up, all but exactly
-BLOCK = 1 << 15  # cells at a time: what they need stays in the cache
+CELLS_PER_BLOCK = 1 << 15  # cells at a time: what they need stays in the cache
 MAX_NOISE_SCALE = 1 << 52
 MAX_SHARED_SCALE = 1 << 24
 LARGEST = 1 << 62
@@ -150,8 +150,8 @@ def _in_blocks(
     size: int, scale: Fraction, draw: Callable[[int, Fraction, Source], Integers], source: Source
 ) -> Integers:
     drawn = np.empty(size, dtype=np.int64)
-    for start in range(0, size, BLOCK):
-        block = drawn[start : start + BLOCK]
+    for start in range(0, size, CELLS_PER_BLOCK):
+        block = drawn[start : start + CELLS_PER_BLOCK]
         block[:] = draw(len(block), scale, source)
     return drawn
 
@@ -163,7 +163,9 @@ def until_accepted(size: int, surplus: Fraction, trials: Callable[[int], Integer
     found = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
-        accepted = trials(min(BLOCK, math.ceil((size - done) * surplus) + 8))[: size - done]
+        accepted = trials(min(CELLS_PER_BLOCK, math.ceil((size - done) * surplus) + 8))[
+            : size - done
+        ]
         found[done : done + len(accepted)] = accepted
         done += len(accepted)
     return found

@@ -17,7 +17,7 @@ from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.data.value_classes import GridValues, nearest_multiple
 from understudy.errors import InputError
 
-GRID = 1 << 14
+FEATURE_STEPS = 1 << 14
 """The largest number of a feature is at most this many steps, where nobody asks for another
 step.
 """
@@ -280,9 +280,9 @@ class _Bounds:
                 )
             return self._step
         for natural in _natural_steps(attribute):
-            if self.reach / natural <= GRID:
+            if self.reach / natural <= FEATURE_STEPS:
                 return natural
-        return 2.0 ** math.ceil(math.log2(self.reach / GRID))
+        return 2.0 ** math.ceil(math.log2(self.reach / FEATURE_STEPS))
 
     def check_steps(self, step: float, ball_step: float | None) -> None:
         """Refuse a grid with more steps than can be summed."""

@@ -27,7 +27,7 @@ MAX_EXACT_EPSILON = 150.0
 MAX_SMOOTHED = Fraction(6)
 """Up to this amount the price of a smoothed loss is proved."""
 
-DIGITS = 1e-12
+CONVERSION_PRECISION = 1e-12
 """How closely a conversion is found."""
 
 ROOT_UNIT = 1 << 200
@@ -43,7 +43,7 @@ def gdp_of(epsilon: float, delta: float) -> float:
     low, high = 0.0, math.sqrt(2) * (math.sqrt(weight + epsilon) - math.sqrt(weight))
     while _delta_above(Fraction(high), exact(epsilon), delta) <= exact(delta):
         low, high = high, high * 2
-    while high - low > DIGITS * high:
+    while high - low > CONVERSION_PRECISION * high:
         middle = (low + high) / 2
         if _delta_above(Fraction(middle), exact(epsilon), delta) <= exact(delta):
             low = middle
@@ -65,7 +65,7 @@ def gdp_epsilon_of(amount: float, delta: float) -> float:
         low, high = high, high * 2
         if high > MAX_EXACT_EPSILON:
             return epsilon_of(amount, delta)
-    while high - low > DIGITS * high:
+    while high - low > CONVERSION_PRECISION * high:
         middle = (low + high) / 2
         if _delta_above(mu, exact(middle), delta) <= exact(delta):
             high = middle

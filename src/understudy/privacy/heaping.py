@@ -19,7 +19,7 @@ OFF_GRID = 0.005
 LEAST_HEAP = 0.02
 """Rounding that concerns a smaller share of the numbers is not worth telling."""
 
-ENOUGH = 10.0
+MIN_HEAPS_TO_NOISE = 10.0
 """How many times what stands out of the noise the numbers must be, before anything is made of
 them.
 """
@@ -40,7 +40,7 @@ def find_grid(
         Counts above this are hardly noise alone.
     """
     total = float(counts[1:].sum())
-    if total < ENOUGH * stands_out:
+    if total < MIN_HEAPS_TO_NOISE * stands_out:
         return None, ()
     multiples = _multiples(steps)
     beside = total - multiples @ counts[1:-1]
@@ -68,7 +68,7 @@ def find_heaps(
     found = tuple(steps[place] for place in coarser)
     classes = rows[coarser]
     total = classes.sum()
-    if len(found) < 2 or total < ENOUGH * stands_out:
+    if len(found) < 2 or total < MIN_HEAPS_TO_NOISE * stands_out:
         return ()
     on_grid = _multiples(found) @ classes / total
     return _heaps(found, on_grid, max(LEAST_HEAP, 2 * stands_out / total))
@@ -116,6 +116,6 @@ def find_first_of_month(counts: NDArray[np.int64], stands_out: float) -> float:
     """
     total = float(np.maximum(counts, 0).sum())
     more = float(counts[0] - np.median(counts[1:28]))
-    if total < ENOUGH * stands_out or more < max(2 * stands_out, LEAST_HEAP * total):
+    if total < MIN_HEAPS_TO_NOISE * stands_out or more < max(2 * stands_out, LEAST_HEAP * total):
         return 0.0
     return round(min(more / total, 1.0), 4)

@@ -12,10 +12,10 @@ from understudy.data.missingness import LEAST_COLUMNS
 from understudy.privacy.mechanisms import Counts
 from understudy.privacy.shapes import nearest_counts
 
-FALSE_ALARM = 0.05
+CELL_FALSE_ALARM = 0.05
 """Probability that noise alone makes some cell of a histogram stand out."""
 
-ENOUGH, SURE = 8.0, 1.5
+MIN_ROWS_TO_NOISE, SURE = 8.0, 1.5
 """How many times what stands out of the noise the rows must be, before a shape is made of them: all
 together, or those of one cell. Few rows are enough where most of them hold a zero.
 """
@@ -37,9 +37,9 @@ class NoisyTable:
     missing: int = 0
     """The count of missing cells, where there is one."""
 
-    def stands_out(self, cells: int, false_alarm: float = FALSE_ALARM) -> float:
-        """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any of some
-        cells.
+    def stands_out(self, cells: int, false_alarm: float = CELL_FALSE_ALARM) -> float:
+        """Counts above this are, with probability 1 - CELL_FALSE_ALARM, not noise alone in any of
+        some cells.
 
         Discrete Laplace: P(X >= t) <= exp(-t / s). Discrete Gaussian: it is sub-Gaussian, so
         P(X >= t) <= exp(-t^2 / (2 s^2)).
@@ -52,7 +52,10 @@ class NoisyTable:
     def enough_rows(self) -> bool:
         """Whether the rows are this many against the noise that a shape can be seen."""
         seen = self.stands_out(len(self.counts))
-        return int(self.counts.sum()) >= ENOUGH * seen or int(self.counts.max()) >= SURE * seen
+        return (
+            int(self.counts.sum()) >= MIN_ROWS_TO_NOISE * seen
+            or int(self.counts.max()) >= SURE * seen
+        )
 
     @property
     def deviation(self) -> float:

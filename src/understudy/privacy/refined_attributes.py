@@ -15,7 +15,7 @@ from understudy.data.inside import MAX_SEGMENTS, Segment, fraction
 from understudy.data.inside_files import with_details
 from understudy.data.schema import Quantity
 from understudy.data.value_classes import GridClasses
-from understudy.privacy.cells import STEPS, grid_of
+from understudy.privacy.cells import CELL_STEPS, grid_of
 from understudy.privacy.heaping import find_heaps
 from understudy.privacy.noisy_tables import NoisyTable
 from understudy.privacy.shapes import Shape, segments, sum_by
@@ -34,7 +34,7 @@ of all rows there.
 """
 
 
-GRIDS = tuple(sorted({*STEPS, 250.0, 25.0, 20.0, 2.0, 0.25, 0.2}, reverse=True))
+GRIDS = tuple(sorted({*CELL_STEPS, 250.0, 25.0, 20.0, 2.0, 0.25, 0.2}, reverse=True))
 """Steps of numbers, coarsest first."""
 
 

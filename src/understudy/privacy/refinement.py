@@ -48,7 +48,7 @@ from understudy.privacy.mechanisms import (
     table_scale,
 )
 from understudy.privacy.noisy_tables import (
-    FALSE_ALARM,
+    CELL_FALSE_ALARM,
     NoisyTable,
     find_missing_cells,
     find_weekdays,
@@ -480,7 +480,7 @@ class _Parted:
             counts, sizes = table.counts[first:last], self.cells.sizes[first:last]
             false_alarms = EVEN_ODDS
             if not self._is_certain[run]:
-                false_alarms = FALSE_ALARM
+                false_alarms = CELL_FALSE_ALARM
             spikes = (counts > table.stands_out(len(counts), false_alarms)) & (sizes <= 1)
             if spikes.any():
                 yield (

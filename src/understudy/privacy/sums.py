@@ -33,7 +33,7 @@ from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.domain import Domain
-from understudy.privacy.features import GRID, Feature, GridFeature, put_on_grid
+from understudy.privacy.features import FEATURE_STEPS, Feature, GridFeature, put_on_grid
 from understudy.privacy.mechanisms import (
     MAX_CHOICE_SCALE,
     describe_noise,
@@ -213,7 +213,7 @@ class Sum(Question):
         """The features, each on its grid."""
         ball_step = None
         if self.ball is not None:
-            ball_step = self.ball / GRID
+            ball_step = self.ball / FEATURE_STEPS
         return [put_on_grid(feature, domain.schema, ball_step) for feature in self.features]
 
     def summation(self, domain: Domain) -> Summation:
@@ -221,7 +221,7 @@ class Sum(Question):
         features = self.on_grid(domain)
         radius = None
         if self.ball is not None:
-            radius = GRID
+            radius = FEATURE_STEPS
         summation = Summation(
             terms=tuple(feature.term for feature in features),
             moments=self.moments,
@@ -391,7 +391,7 @@ def read_sums(
         shape = question.cell_shape(domain)
         centres = (centres + np.array(summation.centres) * steps).reshape(*shape, -1)
     if question.directions is not None and question.ball is not None:
-        steps = np.full(summation.width, question.ball / GRID)
+        steps = np.full(summation.width, question.ball / FEATURE_STEPS)
     units: dict[Part, NDArray[np.float64]] = {
         "counts": np.ones(1),
         "sums": steps,

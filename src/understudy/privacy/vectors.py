@@ -11,8 +11,9 @@ of DP-SGD, and the price of all steps is booked before the first one
 products of dense networks are added up in a fixed order by operations that IEEE 754 rounds exactly;
 libraries (BLAS, torch) are given one row at a time, always at the same place of the memory. So
 nothing is assumed of how a library rounds in one shape or another: no other row is within its
-reach. On the grid a vector is put by itself, in a buffer of its own; its length is at most GRID
-steps, whatever floating point does (:func:`put_on_grid`), and whole numbers are added up exactly.
+reach. On the grid a vector is put by itself, in a buffer of its own; its length is at most
+VECTOR_STEPS steps, whatever floating point does (:func:`put_on_grid`), and whole numbers are added
+up exactly.
 One row more or less moves the exact sum by its vector if it is sampled and not at all if it is not,
 which is what :func:`understudy.privacy.renyi.sampled_divergence` prices.
 """
@@ -42,13 +43,13 @@ from understudy.privacy.mechanisms import (
 from understudy.privacy.questions import LedgerLine, Question
 from understudy.privacy.renyi import find_multiplier, round_rate
 
-GRID = 1 << 16
+VECTOR_STEPS = 1 << 16
 """The largest length of a row's vector, in steps: the root of its number of coordinates must be far
 below, or little is left of it.
 """
 
 ADDED_TOGETHER = 256
-"""Vectors that are added up in single precision: up to 2^24 / GRID of them are added exactly."""
+"""Vectors that are added up in single precision: exactly, up to 2^24 / VECTOR_STEPS of them."""
 
 MAX_SINGLE = 1 << 20
 """With more coordinates, lengths are computed in double precision."""
@@ -100,7 +101,7 @@ class VectorSum(Question):
     @property
     def step(self) -> float:
         """The step of the grid, in the units of the vectors."""
-        return self.clip / GRID
+        return self.clip / VECTOR_STEPS
 
     def scale(self, ledger: Ledger) -> float:
         """The scale of the noise, in steps; refuses a ledger that cannot price the question."""
@@ -111,11 +112,11 @@ class VectorSum(Question):
             )
         rho = self.budget.amount
         if self.exact_rate == 1:
-            scale = gaussian_scale(float(GRID), rho)
+            scale = gaussian_scale(float(VECTOR_STEPS), rho)
         elif ledger.order is None:
             raise InputError("A sample of the rows needs a ledger that is kept at an order.")
         else:
-            scale = GRID * find_multiplier(ledger.order, float(self.exact_rate), rho)
+            scale = VECTOR_STEPS * find_multiplier(ledger.order, float(self.exact_rate), rho)
         if scale > MAX_CHOICE_SCALE:
             raise InputError("The budget buys no step: the noise would be too large to be drawn.")
         return scale
@@ -133,7 +134,9 @@ class VectorSum(Question):
         times = "1 sum"
         if answers > 1:
             times = f"{answers:,} sums"
-        mechanism = f"{describe_noise(self.budget.currency)}, {scale / GRID:.6g} times the length"
+        mechanism = (
+            f"{describe_noise(self.budget.currency)}, {scale / VECTOR_STEPS:.6g} times the length"
+        )
         if how:
             mechanism = f"{mechanism}, {how}"
         return f"{times} of {what}, over {sample}", self.price(answers), mechanism
@@ -177,7 +180,7 @@ def exact_sum(
 
 def put_on_grid(vector: Floats, clip: float) -> Floats:
     """A vector clipped to a length and rounded towards 0, in steps, in its place: it is not longer
-    than GRID steps.
+    than VECTOR_STEPS steps.
 
     A vector that is not finite counts as 0. Its length is computed in floating point, so what is
     divided by is an upper bound of it: a sum of d squares of numbers with 24 binary digits is off
@@ -187,7 +190,7 @@ def put_on_grid(vector: Floats, clip: float) -> Floats:
 
     Returns
     -------
-    Whole numbers, of at most GRID each, as floats that hold them exactly.
+    Whole numbers, of at most VECTOR_STEPS each, as floats that hold them exactly.
     """
     slack, squares = 1.1 * (vector.size + 16) / 2**24, vector
     if vector.size > MAX_SINGLE:
@@ -196,5 +199,5 @@ def put_on_grid(vector: Floats, clip: float) -> Floats:
         length = math.sqrt(np.dot(squares, squares)) * (1 + slack)
     if not math.isfinite(length):
         return np.zeros_like(vector)
-    vector *= np.float32(GRID / max(length, clip * (1 + slack)))
+    vector *= np.float32(VECTOR_STEPS / max(length, clip * (1 + slack)))
     return np.trunc(vector, out=vector)

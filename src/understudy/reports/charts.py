@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from understudy.reports.page import escape_html, percent, shorten
 
-MAX_SHOWN_NAMES = 24
+MAX_MAPPED_COLUMNS = 24
 """Columns that a heat map shows."""
 
 
-TOGETHER = " × "
+BETWEEN_NAMES = " × "
 """Stands between the names of columns that are looked at together."""
 
 
@@ -85,9 +85,9 @@ def _names(label: str) -> str:
     """A label; of several names each is shortened, so that none falls off the end and hides what
     the line is about.
     """
-    names = label.split(TOGETHER)
+    names = label.split(BETWEEN_NAMES)
     return escape_html(
-        label if len(names) == 1 else TOGETHER.join(shorten(name, 16) for name in names)
+        label if len(names) == 1 else BETWEEN_NAMES.join(shorten(name, 16) for name in names)
     )
 
 
@@ -307,6 +307,6 @@ def most_telling(names: Sequence[str], weights: NDArray[np.float64]) -> list[int
     """Which columns a heat map shows: all, or those with the largest weights, in their old
     order.
     """
-    if len(names) <= MAX_SHOWN_NAMES:
+    if len(names) <= MAX_MAPPED_COLUMNS:
         return list(range(len(names)))
-    return sorted(np.argsort(-weights, kind="stable")[:MAX_SHOWN_NAMES].tolist())
+    return sorted(np.argsort(-weights, kind="stable")[:MAX_MAPPED_COLUMNS].tolist())

@@ -23,7 +23,7 @@ MAX_BARS = 12
 MAX_LABELLED = 12
 """Values up to this many get a bar with a label each; more become a histogram."""
 
-MAX_BINS = 64
+MAX_SHOWN_BINS = 64
 """Bins that a histogram shows; more are joined with their neighbours."""
 
 NARROWEST = 1 / 2000
@@ -167,7 +167,7 @@ def distribution(values: ShownValues, tables: Sequence[ValueShares]) -> str:
     few = len(values.labels) <= MAX_LABELLED
     if not values.ordered or (few and values.even):
         return _bars(values, tables, _list_values(values, tables))
-    together = math.ceil(len(values.labels) / MAX_BINS)
+    together = math.ceil(len(values.labels) / MAX_SHOWN_BINS)
     if together > 1:
         tables = [table.join_neighbours(len(values.labels), together) for table in tables]
         values = values.join_neighbours(together)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.evaluation.result import ColumnComparison, Evaluation, MarginalErrors, Pairs
 from understudy.reports.charts import (
-    TOGETHER,
+    BETWEEN_NAMES,
     Dot,
     dots,
     heat_map,
@@ -190,7 +190,7 @@ def _worst(errors: MarginalErrors) -> str:
         sampled = ""
     else:
         sampled = f" of {errors.measured:,} sampled out of {errors.of:,}"
-    rows = ((TOGETHER.join(entry.attributes), entry.distance, None) for entry in errors.worst)
+    rows = ((BETWEEN_NAMES.join(entry.attributes), entry.distance, None) for entry in errors.worst)
     title = f"The worst tables of {count_noun(errors.order, 'column')}"
     return card(title, f"the largest distances{sampled}", lengths(rows, long_names=True))
 
@@ -204,7 +204,7 @@ def _orders(orders: Sequence[MarginalErrors]) -> str:
             f"{errors.mean:.4f}",
             f"{errors.by_chance:.4f}",
             f"{errors.largest:.4f}",
-            escape_html(TOGETHER.join(errors.worst[0].attributes)) if errors.worst else "",
+            escape_html(BETWEEN_NAMES.join(errors.worst[0].attributes)) if errors.worst else "",
         )
         for errors in orders
     ]
@@ -287,7 +287,7 @@ def _information(pairs: Pairs) -> str:
     )
     lines = [
         (
-            f"{escape_html(pairs.names[i])}{TOGETHER}{escape_html(pairs.names[j])}",
+            f"{escape_html(pairs.names[i])}{BETWEEN_NAMES}{escape_html(pairs.names[j])}",
             f"{real[i, j]:.3f}",
             f"{synthetic[i, j]:.3f}",
             f"{difference[i, j]:+z.3f}",
@@ -303,7 +303,7 @@ def _information(pairs: Pairs) -> str:
 def _correlations(pairs: Pairs) -> str:
     points = [
         (
-            f"{a}{TOGETHER}{b}",
+            f"{a}{BETWEEN_NAMES}{b}",
             float(pairs.correlation_real[i, j]),
             float(pairs.correlation_synthetic[i, j]),
         )

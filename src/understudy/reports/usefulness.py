@@ -15,7 +15,7 @@ from understudy.evaluation.model_results import (
     TestAgreement,
 )
 from understudy.evaluation.result import Evaluation
-from understudy.reports.charts import TOGETHER, Dot, dots, key, lengths, split
+from understudy.reports.charts import BETWEEN_NAMES, Dot, dots, key, lengths, split
 from understudy.reports.likeness import BOTH
 from understudy.reports.page import (
     Section,
@@ -206,7 +206,7 @@ def _test(test: TestAgreement) -> str:
     )
     lines = [
         (
-            TOGETHER.join(map(escape_html, pair.attributes)),
+            BETWEEN_NAMES.join(map(escape_html, pair.attributes)),
             f"{pair.real_p:.2g}",
             f"{pair.synthetic_p:.2g}",
             decimals(pair.real_statistic),

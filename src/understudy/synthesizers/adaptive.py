@@ -34,7 +34,7 @@ from understudy.synthesizers.adaptive_budget import (
     OneWayWorth,
     find_max_cells,
 )
-from understudy.synthesizers.adaptive_rounds import SWEEPS, Limits, Rounds
+from understudy.synthesizers.adaptive_rounds import ROUND_SWEEPS, Limits, Rounds
 from understudy.synthesizers.adaptive_target import (
     keep_telling,
     measure_pairs,
@@ -67,7 +67,7 @@ the rest."""
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
 
-MAX_GROUPS = 50_000
+MAX_TRIPLES = 50_000
 """Where there would be more groups of three attributes, only pairs are considered."""
 
 RARE = 1.0
@@ -231,7 +231,7 @@ class Adaptive(Synthesizer):
         if rest.amount > 0:
             learner = self._merge_values(learner, rest)
             groups, rest = self._measure_with_target(learner, self._find_groups(learner), rest)
-            learner.refit(SWEEPS)
+            learner.refit(ROUND_SWEEPS)
         if groups:
             rounds = Rounds(learner, groups, self._find_limits(learner, budget, rest))
             while rounds.begin(progress):
@@ -283,7 +283,9 @@ class Adaptive(Synthesizer):
         """
         names = list(learner.sizes)
         order = self.order
-        while order > 2 and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MAX_GROUPS:
+        while (
+            order > 2 and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MAX_TRIPLES
+        ):
             order -= 1
         wholes = [set(group) for group in self.workload] or [set(names)]
         found: dict[Group, None] = {}
@@ -322,7 +324,7 @@ class Adaptive(Synthesizer):
         singles: list[Group] = [(name,) for name in learner.sizes]
         if alone:
             learner.measure(singles, budget.equally(len(singles)))
-            learner.refit(SWEEPS)
+            learner.refit(ROUND_SWEEPS)
             return Budget(0.0, budget.currency)
         first, rest = budget.split(self.one_way_share, 1 - self.one_way_share)
         look = FIRST_LOOK
@@ -342,7 +344,7 @@ class Adaptive(Synthesizer):
         elif share > self.one_way_share:
             again, rest = rest.split(share - self.one_way_share, 1 - share)
             worth.measure(again)
-        learner.refit(SWEEPS)
+        learner.refit(ROUND_SWEEPS)
         return rest
 
     def _merge_values(self, learner: GraphicalLearner, budget: Budget) -> GraphicalLearner:

@@ -17,14 +17,14 @@ from understudy.privacy.questions import Choose
 from understudy.release.callbacks import Progress
 from understudy.synthesizers.adaptive_budget import VISIBLE_SHARE, OneWayWorth
 
-SWEEPS = 5
+ROUND_SWEEPS = 5
 """How often the fit walks through its cliques after a round."""
 
-MAX_CANDIDATES = 2_500
+MAX_ROUND_CANDIDATES = 2_500
 """Where there are more, each round looks at this many of them, drawn at random."""
 
 ATTRIBUTES_PER_SELECTION = 16
-WIDE = 64
+MANY_ATTRIBUTES = 64
 WIDE_ATTRIBUTES_PER_SELECTION = 4
 """A round selects one marginal for each of this many attributes, and at least one; in a wide table
 more, since a look at all candidates costs far more than a choice.
@@ -91,7 +91,7 @@ class Rounds:
         self.left = limits.budget
         self.step = limits.budget.amount / max(limits.rounds * len(learner.sizes), 1.0)
         per_selection = ATTRIBUTES_PER_SELECTION
-        if len(learner.sizes) >= WIDE:
+        if len(learner.sizes) >= MANY_ATTRIBUTES:
             per_selection = WIDE_ATTRIBUTES_PER_SELECTION
         self.selections = max(1, len(learner.sizes) // per_selection)
         # Public: which candidates a round looks at where there are too many.
@@ -176,7 +176,7 @@ class Rounds:
 
     def estimate(self) -> None:
         """Fit the model to everything measured so far."""
-        self.learner.refit(SWEEPS)
+        self.learner.refit(ROUND_SWEEPS)
         self.one_way.refresh()
 
     def anneal(self, selection: Selection) -> None:
@@ -262,7 +262,7 @@ class Rounds:
         max_cells = self._max_cells_now()
         visible = self.noise * self.cells <= self.learner.rows
         places = np.flatnonzero(visible & (self.clique_cells <= 2 * max_cells))
-        max_candidates = MAX_CANDIDATES * self.selections
+        max_candidates = MAX_ROUND_CANDIDATES * self.selections
         if len(places) > max_candidates:
             places = np.sort(self.rng.choice(places, max_candidates, replace=False))
         # A table that tells nothing new may still differ most, and would be selected for ever.

@@ -35,7 +35,7 @@ CELL_DEVIATIONS = 2.0
 CLEAR_PAIRS = 0.1
 """A table with the target is clear where its noise is no more than this share of the rows."""
 
-MIN_SHARE, MAX_SHARE = 0.3, 0.9
+MIN_TARGET_SHARE, MAX_TARGET_SHARE = 0.3, 0.9
 """The least and the most, of what is left after single attributes, that goes to tables of the
 target and one other."""
 
@@ -81,7 +81,7 @@ def measure_pairs(learner: GraphicalLearner, pairs: Sequence[Group], budget: Bud
     share = noise * cells / (CLEAR_PAIRS * learner.rows)
     if budget.currency != "epsilon":  # there noise falls with the root of the price
         share = share**2
-    share = min(max(share, MIN_SHARE), MAX_SHARE)
+    share = min(max(share, MIN_TARGET_SHARE), MAX_TARGET_SHARE)
     now, rest = budget.split(share, 1 - share)
     learner.measure(pairs, now.equally(len(pairs)))
     return rest

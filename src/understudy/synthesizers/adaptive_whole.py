@@ -14,7 +14,7 @@ from understudy.models.parameters import estimate_rows, project_counts
 from understudy.privacy.budget import Budget
 from understudy.synthesizers.marginals import chain_nodes, with_constants
 
-MAX_CELLS = 1 << 20
+MAX_WHOLE_TABLE_CELLS = 1 << 20
 """The most cells of a table of all attributes."""
 
 MOST_NOISE = 0.1
@@ -30,7 +30,7 @@ def pays_for_all(learner: GraphicalLearner, budget: Budget) -> bool:
         return False
     cells = math.prod(learner.sizes.values())
     noise = learner.curator.mean_noise(budget)
-    return cells <= MAX_CELLS and 0 < noise * cells <= MOST_NOISE * learner.rows
+    return cells <= MAX_WHOLE_TABLE_CELLS and 0 < noise * cells <= MOST_NOISE * learner.rows
 
 
 def learn_all(learner: GraphicalLearner, budget: Budget, method: Mapping[str, Any]) -> Model:

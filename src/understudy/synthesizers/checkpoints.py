@@ -36,7 +36,7 @@ from understudy.errors import InputError
 from understudy.models.generators import pack_array, unpack_array
 from understudy.privacy.ledger import Claims
 
-VERSION = 4
+CHECKPOINT_VERSION = 4
 
 CLAIMED_TOGETHER = 100
 """Steps that are claimed at a time: a crash loses as many at most."""
@@ -94,7 +94,7 @@ class Checkpoint:
             return found
         document = read_json(found.path, "checkpoint")
         try:
-            if document["understudy_checkpoint"] != VERSION:
+            if document["understudy_checkpoint"] != CHECKPOINT_VERSION:
                 raise ValueError("it is of another version")
             if document["check"] != _check(document):
                 raise ValueError("its check sum does not match")
@@ -170,7 +170,7 @@ class Checkpoint:
         if self.counts is not None:
             counts = self.counts.tolist()
         document = {
-            "understudy_checkpoint": VERSION,
+            "understudy_checkpoint": CHECKPOINT_VERSION,
             "parameters": json.loads(json.dumps(dict(self.parameters))),
             "release": self.release,
             "claimed": self.claimed,

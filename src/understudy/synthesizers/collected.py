@@ -21,21 +21,21 @@ from understudy.models.parameters import project_counts
 from understudy.privacy.budget import Budget
 from understudy.release.callbacks import Progress
 
-MAX_CELLS = 250_000
+DEFAULT_MAX_CELLS = 250_000
 """Of all cliques together, where the user says nothing."""
 
-MAX_TABLE_CELLS = 1 << 22
+MAX_CANDIDATE_CELLS = 1 << 22
 """Of all candidates together: pairs come first."""
 
 FIRST_SHARE = 0.1
-STEPS = 10
+ROUNDS_TO_ALL_CELLS = 10
 """From the beginning the cliques may have this share of their cells, and all after this many rounds
 in which nothing fitted into less."""
 
 LEAST_MISFIT = 1e-3
 """A table is taken up where the model has a larger share of the rows in wrong cells."""
 
-SWEEPS = 5
+ROUND_SWEEPS = 5
 
 
 def fit_collected(
@@ -62,7 +62,7 @@ def fit_collected(
     """
     _take(learner, [(name,) for name in learner.sizes], budget)
     left = _CandidateGroups(learner, groups, budget)
-    most = float(max_cells or MAX_CELLS)
+    most = float(max_cells or DEFAULT_MAX_CELLS)
     allowed = FIRST_SHARE * most
     while True:
         progress("fitting tables", len(learner.fit.groups), len(learner.fit.groups) + len(left))
@@ -70,7 +70,7 @@ def fit_collected(
         if selected:
             _take(learner, selected, budget)
         elif allowed < most:
-            allowed = min(allowed * FIRST_SHARE ** (-1 / STEPS), most)
+            allowed = min(allowed * FIRST_SHARE ** (-1 / ROUNDS_TO_ALL_CELLS), most)
         else:
             return
 
@@ -78,7 +78,7 @@ def fit_collected(
 def _take(learner: GraphicalLearner, groups: list[Group], budget: Budget) -> None:
     """Take tables up; they cost nothing."""
     learner.measure(groups, budget.equally(len(groups)))
-    learner.refit(SWEEPS)
+    learner.refit(ROUND_SWEEPS)
 
 
 class _CandidateGroups:
@@ -90,7 +90,7 @@ class _CandidateGroups:
         cells = 0
         for group in sorted(groups, key=lambda one: (len(one), learner.cells(one))):
             cells += learner.cells(group)
-            if cells > MAX_TABLE_CELLS:
+            if cells > MAX_CANDIDATE_CELLS:
                 break
             self.groups.append(group)
         self.marginals = [marginal(*group) for group in self.groups]

@@ -35,9 +35,9 @@ from understudy.synthesizers.image_columns import ImageColumns
 if TYPE_CHECKING:
     from understudy.synthesizers.gan import GAN
 
-LATENT = 100
+IMAGE_LATENT_SIZE = 100
 DROPOUT = 0.3
-BATCH = 64
+IMAGES_PER_STEP = 64
 """Made-up images of a step."""
 
 LABEL_WEIGHT = 2.0
@@ -76,9 +76,9 @@ class ImageNetworks:
         self._told = told = task.label_size
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            self._maker = _generator(torch, method.hidden, size, LATENT + told)
+            self._maker = _generator(torch, method.hidden, size, IMAGE_LATENT_SIZE + told)
         with torch.no_grad():
-            self._maker[0].weight[:, LATENT:] *= LABEL_WEIGHT
+            self._maker[0].weight[:, IMAGE_LATENT_SIZE:] *= LABEL_WEIGHT
         self._average = copy.deepcopy(self._maker)
         self._averaged = 0
         self._judge = self._start_judge(method.hidden, told)
@@ -137,8 +137,10 @@ class ImageNetworks:
     def _draw(self) -> tuple[Any, Any]:
         """Random numbers, and labels with a 1 at their code."""
         torch = self._torch
-        latent = torch.randn((BATCH, LATENT), generator=self._random)
-        codes = torch.multinomial(self._labels, BATCH, replacement=True, generator=self._random)
+        latent = torch.randn((IMAGES_PER_STEP, IMAGE_LATENT_SIZE), generator=self._random)
+        codes = torch.multinomial(
+            self._labels, IMAGES_PER_STEP, replacement=True, generator=self._random
+        )
         told = torch.eye(len(self._labels))[codes, : self._told]
         return torch.cat([latent, told], dim=1), told
 
@@ -237,7 +239,7 @@ class ImageNetworks:
             scaled=self._columns.inputs.scaled,
             coded=(),
             label=label,
-            latent=LATENT,
+            latent=IMAGE_LATENT_SIZE,
             layers=tuple(_as_layer(torch, module) for module in self._average),
         )
 

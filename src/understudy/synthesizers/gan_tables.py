@@ -18,7 +18,7 @@ from understudy.synthesizers.generated_tables import TrainingTask, dense_generat
 if TYPE_CHECKING:
     from understudy.synthesizers.gan import GAN
 
-BATCH = 128
+ROWS_PER_STEP = 128
 """Made-up rows of a step: they cost nothing."""
 
 WEIGHT_BOUND = 0.1
@@ -51,8 +51,8 @@ class DenseNetworks:
 
     def _make(self) -> tuple[list[Floats], Floats, Floats]:
         """Made-up rows: what the generator saw on its way, the rows, and the rows with labels."""
-        latent = self._rng.standard_normal((BATCH, self._latent)).astype(np.float32)
-        told = self._task.draw_labels(BATCH, self._rng)
+        latent = self._rng.standard_normal((ROWS_PER_STEP, self._latent)).astype(np.float32)
+        told = self._task.draw_labels(ROWS_PER_STEP, self._rng)
         seen = self._maker.forward(np.concatenate([latent, told], axis=1))
         made = self._outputs.soften(seen[-1], self._rng)
         return seen, made, np.concatenate([made, told], axis=1)
@@ -67,7 +67,9 @@ class DenseNetworks:
         if self._method.loss == "gan":
             slope = sigmoid(seen[-1])
         lengths = self._judge.gradient_lengths(seen, slope)
-        slope = slope / np.maximum(lengths / np.float32(self._method.clip), 1)[:, None] / BATCH
+        slope = (
+            slope / np.maximum(lengths / np.float32(self._method.clip), 1)[:, None] / ROWS_PER_STEP
+        )
         of_made, _ = self._judge.backward(seen, slope)
         of_real = self._judge.split(real)
         total = [one + other for one, other in zip(of_real, of_made, strict=True)]
@@ -80,7 +82,7 @@ class DenseNetworks:
         """A step towards rows that the discriminator takes for real."""
         seen, made, rows = self._make()
         judged = self._judge.forward(rows)
-        slope = np.full_like(judged[-1], -1 / BATCH)
+        slope = np.full_like(judged[-1], -1 / ROWS_PER_STEP)
         if self._method.loss == "gan":
             slope = slope * sigmoid(-judged[-1])
         _, of_rows = self._judge.backward(judged, slope)

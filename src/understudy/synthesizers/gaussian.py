@@ -25,7 +25,7 @@ from understudy.data.marginals import Axis
 from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.errors import InputError
 from understudy.models.gaussian_fitting import column_nodes
-from understudy.models.gaussians import MAX_CELLS, Floats, Gaussians
+from understudy.models.gaussians import MAX_GAUSSIAN_CELLS, Floats, Gaussians
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
 from understudy.models.parameters import project_counts
@@ -48,10 +48,10 @@ from understudy.synthesizers.parameters import (
 from understudy.synthesizers.registry import register
 from understudy.synthesizers.stages import Outliers, numeric_columns
 
-COUNTS_SHARE = 0.05
+LABEL_COUNTS_SHARE = 0.05
 """Of the budget, for the number of rows with each label."""
 
-MISSING_SHARE = 0.05
+MISSING_COUNT_SHARE = 0.05
 """For the number of missing cells, where there can be any."""
 
 OUTLIERS_SHARE = 0.15
@@ -97,7 +97,9 @@ class Gaussian(Synthesizer):
         None, Optional(ColumnName()), "The categorical column whose values make the cells."
     )
     clusters: int = parameter(
-        1, WholeNumber(1, MAX_CELLS), "Parts of the rows of each label, by the nearest point."
+        1,
+        WholeNumber(1, MAX_GAUSSIAN_CELLS),
+        "Parts of the rows of each label, by the nearest point.",
     )
     blocks: Sequence[Sequence[str]] = parameter(
         (),
@@ -153,10 +155,10 @@ class Gaussian(Synthesizer):
                 f"The label {self.label!r} is of kind {label.kind}; it must be categorical or "
                 "boolean."
             )
-        if label.size * self.clusters > MAX_CELLS:
+        if label.size * self.clusters > MAX_GAUSSIAN_CELLS:
             raise InputError(
                 f"{self.label!r} has {label.size:,} values; with {self.clusters:,} clusters each "
-                f"that is more than {MAX_CELLS:,} cells. Choose fewer."
+                f"that is more than {MAX_GAUSSIAN_CELLS:,} cells. Choose fewer."
             )
 
     def _places(self, numeric: list[str]) -> tuple[tuple[int, ...], ...] | None:
@@ -182,7 +184,8 @@ class Gaussian(Synthesizer):
         small = [
             attribute
             for attribute in schema.modelled
-            if isinstance(attribute, Category) and 1 < attribute.size * self.clusters <= MAX_CELLS
+            if isinstance(attribute, Category)
+            and 1 < attribute.size * self.clusters <= MAX_GAUSSIAN_CELLS
         ]
         if not small:
             return None
@@ -251,11 +254,11 @@ class Gaussian(Synthesizer):
     ) -> dict[str, Budget]:
         """The budget of each part; tables of other categories cost as much as a number each."""
         others = _other_categories(schema, label)
-        weights = {"counts": COUNTS_SHARE}
+        weights = {"counts": LABEL_COUNTS_SHARE}
         if others:
             weights["tables"] = len(others) / (len(others) + len(numeric)) / 2
         if any(column.missing is not None for column in numeric):
-            weights["missing"] = MISSING_SHARE
+            weights["missing"] = MISSING_COUNT_SHARE
         if self.clip_quantile:
             weights["outliers"] = OUTLIERS_SHARE
         weights["moments"] = 1 - sum(weights.values())

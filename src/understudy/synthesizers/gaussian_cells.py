@@ -38,7 +38,7 @@ from understudy.release.callbacks import Progress
 from understudy.synthesizers.gaussian_location import Location, LocationCells
 from understudy.synthesizers.stages import Normalisation
 
-LINKED = 0.2
+LINKED_CORRELATION = 0.2
 """Columns are put into one block while their correlations are above this on average, or above what
 noise alone would give.
 """
@@ -50,7 +50,7 @@ MAX_FLOOR = 0.25
 """A variance is not taken to be below what noise hides of it, or this, in units."""
 
 MAX_DIRECTIONS = 64
-WIDE = 48
+WIDE_COLUMNS = 48
 """With more columns than this, Gaussians are over principal components."""
 
 
@@ -96,7 +96,7 @@ class GaussianCells:
     def is_wide(self, columns: int) -> bool:
         """Whether the Gaussians are over principal components."""
         if self.directions is None:
-            return columns > WIDE and self.blocks is None
+            return columns > WIDE_COLUMNS and self.blocks is None
         return 0 < self.directions < columns
 
     def learn(
@@ -254,7 +254,7 @@ class _CellQuestions:
             length = self._length_within(cells, origins)
             [pooled], deviation = self._products(cells, origins, shared, length, pooled=True)
             noise = deviation / total
-            blocks = link_blocks(correlations(pooled / total), max(LINKED, 2 * noise))
+            blocks = link_blocks(correlations(pooled / total), max(LINKED_CORRELATION, 2 * noise))
             # Columns have about the variance 1, being in units, and no covariance.
             prior = mix_by_noise(pooled / total, noise**2, prior, prior_noise)
             prior_noise = 1 / (1 / noise**2 + 1 / prior_noise)

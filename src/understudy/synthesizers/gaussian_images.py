@@ -45,7 +45,7 @@ DISTANCE = 6.0
 INSIDE = 0.8
 """The share of DISTANCE along the directions that are kept."""
 
-SHARES = {"location": 0.06, "means": 0.24, "shared": 0.4, "covariances": 0.3}
+IMAGE_SHARES = {"location": 0.06, "means": 0.24, "shared": 0.4, "covariances": 0.3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ def learn_frequencies(
 ) -> tuple[Gaussians, Floats]:
     """Ask, and fit a Gaussian for each label; also the deviation of the noise in each sum."""
     names = [one.name for one in curator.schema.modelled if isinstance(one, Quantity)]
-    parts = dict(zip(SHARES, budget.split(*SHARES.values()), strict=True))
+    parts = dict(zip(IMAGE_SHARES, budget.split(*IMAGE_SHARES.values()), strict=True))
     asking = _ImageQuestions(curator, names, label, np.maximum(counts.ravel(), 1.0))
     progress("measuring moments", 0, 4)
     centre = asking.locate(parts["location"])

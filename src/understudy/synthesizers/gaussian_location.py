@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from understudy.data.marginals import Marginal, marginal
-from understudy.models.gaussian_fitting import LEAST_ROWS, shrink_means
+from understudy.models.gaussian_fitting import MIN_CELL_ROWS, shrink_means
 from understudy.models.gaussians import Floats
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
@@ -62,7 +62,7 @@ class LocationCells:
     @property
     def rows(self) -> Floats:
         """The rows of each cell, never less than one."""
-        return np.maximum(self.counts.ravel(), LEAST_ROWS)
+        return np.maximum(self.counts.ravel(), MIN_CELL_ROWS)
 
     def weights(self) -> Floats:
         """How many rows of each code of the label are in each cell."""
@@ -130,7 +130,7 @@ class Location:
         assert answer.moments is not None
         half = self.normalisation.half
         weight = cells.counts.sum(axis=1)
-        rows = max(float(weight.sum()), LEAST_ROWS) * self._present_share(weight)
+        rows = max(float(weight.sum()), MIN_CELL_ROWS) * self._present_share(weight)
         means = answer.sums.values / half / rows
         noise = (answer.sums.deviation / half / rows) ** 2
         means = np.clip(means * PRIOR_MEAN / (PRIOR_MEAN + noise), -1, 1)
@@ -149,7 +149,7 @@ class Location:
     def _present_share(self, weight: Floats) -> Floats:
         """The share of numbers that are there, by column."""
         rows = np.maximum(weight, 0.0)[:, None]
-        return np.maximum((self.present * rows).sum(axis=0) / max(rows.sum(), LEAST_ROWS), 0.01)
+        return np.maximum((self.present * rows).sum(axis=0) / max(rows.sum(), MIN_CELL_ROWS), 0.01)
 
     # ---- cells
 
@@ -174,7 +174,7 @@ class Location:
             sums = answer.sums.values / self.column_units()
             # A point with fewer rows than the noise has stays where it is.
             moved = counts > 2 * float(np.max(answer.counts.deviation))
-            means = sums / np.maximum(counts, LEAST_ROWS)[:, None]
+            means = sums / np.maximum(counts, MIN_CELL_ROWS)[:, None]
             limit = (1 / self.unit)[None]
             points = np.where(moved[:, None], np.clip(means, -2 * limit, 2 * limit), points)
         counted = self.curator.sum(
@@ -190,7 +190,7 @@ class Location:
         found = np.maximum(counted.counts.values.reshape(cells.labels, len(points)), 0.0)
         # What is known of the labels counts more than the sum over points.
         known = np.maximum(cells.counts, 0.0)
-        found *= known / np.maximum(found.sum(axis=1, keepdims=True), LEAST_ROWS)
+        found *= known / np.maximum(found.sum(axis=1, keepdims=True), MIN_CELL_ROWS)
         return replace(cells, points=points, counts=found)
 
     def column_units(self) -> Floats:

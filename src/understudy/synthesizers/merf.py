@@ -30,8 +30,8 @@ from understudy.synthesizers.generated_tables import (
 from understudy.synthesizers.parameters import RealNumber, WholeNumber, parameter
 from understudy.synthesizers.registry import register
 
-LATENT = 16
-BATCH = 512
+LATENT_SIZE = 16
+CODES_PER_STEP = 512
 
 
 @register(
@@ -102,15 +102,17 @@ class MERF(GeneratorSynthesizer):
         rng = np.random.default_rng(0)
         outputs, labels, told = task.columns.outputs(schema), function.labels, task.label_size
         target = mean.reshape(labels, -1).astype(np.float32)
-        network = DenseNetwork.start((LATENT + told, self.hidden, self.hidden, outputs.width), rng)
+        network = DenseNetwork.start(
+            (LATENT_SIZE + told, self.hidden, self.hidden, outputs.width), rng
+        )
         adam = Adam(rate=0.003, first=0.9, second=0.999)
         for step in range(self.training_steps):
             if step % 50 == 0:
                 progress("training", step, self.training_steps)
             adam.rate = 0.003 * (1 - step / self.training_steps) + 1e-5
-            codes = rng.choice(labels, BATCH, p=task.label_shares)
+            codes = rng.choice(labels, CODES_PER_STEP, p=task.label_shares)
             own = np.eye(labels, dtype=np.float32)[codes]
-            latent = rng.standard_normal((BATCH, LATENT)).astype(np.float32)
+            latent = rng.standard_normal((CODES_PER_STEP, LATENT_SIZE)).astype(np.float32)
             seen = network.forward(np.concatenate([latent, own[:, :told]], axis=1))
             made = outputs.soften(seen[-1], rng)
             slope = _slope(made, own, function.directions, target)

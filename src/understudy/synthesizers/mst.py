@@ -25,7 +25,7 @@ from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.registry import register
 
-SWEEPS = 50
+TREE_SWEEPS = 50
 
 MAX_CLIQUE_CELLS = 1 << 20
 """Pairs of attributes with larger tables are not considered: noise would be all that is in them."""
@@ -59,11 +59,11 @@ class MST(Synthesizer):
             if len(singles) == 2:
                 pairs = pairs.plus(tree)  # no choice, no cost
             learner.measure(singles, attributes.equally(len(singles)))
-            learner.refit(SWEEPS)
+            learner.refit(TREE_SWEEPS)
             chosen = self._tree(learner, tree, progress)
             groups = chosen or singles
             learner.measure(groups, pairs.equally(len(groups)))
-        learner.refit(SWEEPS)
+        learner.refit(TREE_SWEEPS)
         progress("choosing pairs", 1, 1)
         return learner.model(self.parameters())
 

@@ -54,7 +54,7 @@ from understudy.synthesizers.parameters import (
     repair_parameter,
 )
 from understudy.synthesizers.parent_sets import MAX_PARENT_SETS, too_many
-from understudy.synthesizers.privbayes_search import MAX_TABLE_CELLS, Pair, Search
+from understudy.synthesizers.privbayes_search import MAX_FAMILY_CELLS, Pair, Search
 from understudy.synthesizers.registry import register, register_variant
 
 ROWS_SHARE = 0.01
@@ -258,7 +258,7 @@ class PrivBayes(Synthesizer):
     def check(self, schema: Schema) -> None:
         """Refuse parameters that do not go with the schema."""
         if self.network is not None:
-            check_network(self.network, schema, MAX_TABLE_CELLS)
+            check_network(self.network, schema, MAX_FAMILY_CELLS)
             return
         if self.target is not None and self.target not in {
             attribute.name for attribute in schema.modelled
@@ -288,7 +288,7 @@ class PrivBayes(Synthesizer):
         if math.comb(max(len(sizes) - 1, 0), degree) > MAX_PARENT_SETS:
             raise too_many()
         largest = math.prod(sorted(sizes)[-(degree + 1) :])
-        if largest > MAX_TABLE_CELLS:
+        if largest > MAX_FAMILY_CELLS:
             raise InputError(
                 f"A degree of {degree} would need tables of up to {largest:,} cells; give a "
                 "smaller one or fewer bins."

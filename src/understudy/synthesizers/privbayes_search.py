@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Pair = tuple[str, Marginal]
 """An attribute and its parents."""
 
-MAX_TABLE_CELLS = 1 << 24
+MAX_FAMILY_CELLS = 1 << 24
 """Tables of more cells than this are not considered."""
 
 MAX_FAMILIES = 250_000
@@ -82,7 +82,7 @@ class Search:
         if self.fixed and method.degree is None:
             self.degree = self._useful_degree()
         if not self.fixed:
-            self.bound = min(self._useful_cells(), MAX_TABLE_CELLS)
+            self.bound = min(self._useful_cells(), MAX_FAMILY_CELLS)
         if self.binary and not self.fixed and not method.to_the_letter:
             most = affordable_degree(self.sizes, self.bound, MAX_FAMILIES, cumulative=False)
             self.bound = min(self.bound, 2.0 ** (most + 1))
@@ -131,7 +131,7 @@ class Search:
         largest = sorted((levels[0] for levels in self.sizes.values()), reverse=True)
         for k in range(d - 1, 0, -1):
             cells = math.prod(largest[: k + 1])
-            if cells <= MAX_TABLE_CELLS and self.rows / cells >= self.theta * self._noise(d - k):
+            if cells <= MAX_FAMILY_CELLS and self.rows / cells >= self.theta * self._noise(d - k):
                 return k
         return 0
 

@@ -32,7 +32,7 @@ from understudy.synthesizers.marginals import chain_nodes, check_cells, joint_na
 from understudy.synthesizers.parameters import Optional, WholeNumber, parameter
 from understudy.synthesizers.registry import register
 
-MAX_DRAWS = CHUNK
+MAX_ROWS_IN_ORDER = CHUNK
 """A model gives this many rows back in one piece, cell by cell as they were drawn."""
 
 ROWS_SHARE = 0.01
@@ -67,7 +67,7 @@ class SmoothedHistogram(Synthesizer):
     audit_rows: ClassVar[int | None] = 1
     draws: int | None = parameter(
         None,
-        Optional(WholeNumber(1, MAX_DRAWS)),
+        Optional(WholeNumber(1, MAX_ROWS_IN_ORDER)),
         "Rows to draw privately; fewer cost less each.",
     )
 
@@ -129,7 +129,9 @@ def best_draws(
     k draws miss the smoothed table by the error of drawing, which falls with k; that misses the
     real one by at most the share of made-up rows in it, which grows with k.
     """
-    choices = np.unique(np.geomspace(1, min(max(rows, 1), MAX_DRAWS), 200).astype(int)).tolist()
+    choices = np.unique(
+        np.geomspace(1, min(max(rows, 1), MAX_ROWS_IN_ORDER), 200).astype(int)
+    ).tolist()
 
     def error(draws: int) -> float:
         added = cells * float(draw_smoothing(budget, draws, neighbours, rows_per_person))

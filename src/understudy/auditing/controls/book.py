@@ -18,7 +18,14 @@ from understudy.auditing.control import (
     released_exactly,
 )
 from understudy.auditing.controls.choices import up_and_down_loss
-from understudy.auditing.controls.pairs import EMPTY, EXTREME, ONE, ONE_MORE, ONLY_ROW, UP_DOWN
+from understudy.auditing.controls.pairs import (
+    EMPTY,
+    EXTREME,
+    ONE_MORE,
+    ONLY_ROW,
+    UP_DOWN,
+    WITH_ONLY_ROW,
+)
 
 
 def _one_draw(exact: Features, noise: Features) -> Features:
@@ -179,14 +186,14 @@ def book_controls() -> tuple[Control, ...]:
             "book E1",
             ONLY_ROW,
             1.0,
-            noisy_table(EMPTY, ONE, 1.0, _one_draw),
+            noisy_table(EMPTY, WITH_ONLY_ROW, 1.0, _one_draw),
         ),
         Control(
             "only observed cells get noise",
             "book E2, synthcity",
             ONLY_ROW,
             1.0,
-            noisy_table(EMPTY, ONE, 1.0, _add_noise_to_observed),
+            noisy_table(EMPTY, WITH_ONLY_ROW, 1.0, _add_noise_to_observed),
         ),
         Control(
             "the number of rows is exact",
@@ -202,13 +209,13 @@ def book_controls() -> tuple[Control, ...]:
             1.0,
             noisy_table((40, 40), (41, 41), 1.0),
         ),
-        Control("half of the noise", "book", ONLY_ROW, 1.0, noisy_table(EMPTY, ONE, 0.5)),
+        Control("half of the noise", "book", ONLY_ROW, 1.0, noisy_table(EMPTY, WITH_ONLY_ROW, 0.5)),
         Control(
             "noise that is never negative",
             "book",
             ONLY_ROW,
             1.0,
-            noisy_table(EMPTY, ONE, 1.0, _positive),
+            noisy_table(EMPTY, WITH_ONLY_ROW, 1.0, _positive),
         ),
         Control(
             "exponential mechanism that ignores epsilon",
@@ -264,7 +271,7 @@ def book_controls() -> tuple[Control, ...]:
             "book E19",
             ONLY_ROW,
             1.0,
-            noisy_table(EMPTY, ONE, 1.0, _noise_written_down),
+            noisy_table(EMPTY, WITH_ONLY_ROW, 1.0, _noise_written_down),
         ),
         Control(
             "two columns drawn again, the others as they are",

@@ -15,7 +15,7 @@ from understudy.auditing.bounds import laplace_loss
 from understudy.auditing.control import Control, draw_laplace
 from understudy.mechanisms import Exponential, Geometric, Laplace, Vector
 
-MANY = 2000
+MANY_CANDIDATES = 2000
 """Candidates among which a choice loses nearly all that it may, at small epsilons too."""
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ def marital_choice_loss(epsilon: float, unit: float, sensitivity: float) -> floa
     """
     mechanism = Exponential(epsilon=epsilon, sensitivity=sensitivity, monotone=True)
     here, there = (
-        mechanism.probabilities({**dict.fromkeys(range(MANY), count / unit), 0: 0.0})
+        mechanism.probabilities({**dict.fromkeys(range(MANY_CANDIDATES), count / unit), 0: 0.0})
         for count in (0.0, 1.0)
     )
     return math.log(here[0] / there[0])

@@ -20,10 +20,10 @@ from understudy.auditing.controls.pairs import (
     CONSTANT,
     EMPTY,
     EXTREME,
-    ONE,
     ONE_MORE,
     ONLY_ROW,
     UP_DOWN,
+    WITH_ONLY_ROW,
     constant_pair,
 )
 
@@ -40,7 +40,7 @@ def _real_values_as_categories(neighbour: bool, runs: int, rng: np.random.Genera
 def _seed_zero(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """The same noise in every run: whoever knows the seed takes it off again."""
     noise = draw_laplace(np.random.default_rng(0), 1.0, (1, 3))
-    return np.broadcast_to(np.array(ONE if neighbour else EMPTY) + noise, (runs, 3))
+    return np.broadcast_to(np.array(WITH_ONLY_ROW if neighbour else EMPTY) + noise, (runs, 3))
 
 
 def _categories_from_the_data(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
@@ -102,7 +102,7 @@ def tool_controls() -> tuple[Control, ...]:
             "synthcity, book E15",
             ONLY_ROW,
             1.0,
-            noisy_table(EMPTY, ONE, 1 / 40),
+            noisy_table(EMPTY, WITH_ONLY_ROW, 1 / 40),
         ),
         Control(
             "budget spent twice",

@@ -14,7 +14,7 @@ ONE_CONFIGURATION = "a parent configuration with one row"
 ODD_CELL = "a text among numbers"
 ONE_MISSING = "one more row, with a missing value"
 
-EMPTY, ONE = (20.0, 20.0, 0.0), (20.0, 20.0, 1.0)
+EMPTY, WITH_ONLY_ROW = (20.0, 20.0, 0.0), (20.0, 20.0, 1.0)
 """A histogram with an empty cell, and with its only row."""
 
 

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 BIAS = 0.01
 """What is called a bias: a hundredth of the count, or of the range."""
 
-GRID = 2000
+DENSITY_POINTS = 2000
 
 
 def matrix_loss(probabilities: Floats) -> float:
@@ -77,7 +77,7 @@ def coin_tail_loss(truth: float, other: float, epsilon: float) -> float:
     """
     half = math.exp(epsilon / 2)
     edge = (half + 1) / (half - 1)
-    places = np.linspace(-edge, edge, GRID + 2)[1:-1]
+    places = np.linspace(-edge, edge, DENSITY_POINTS + 2)[1:-1]
     lines = []
     for number in (truth, other):
         left = (edge + 1) / 2 * number - (edge - 1) / 2

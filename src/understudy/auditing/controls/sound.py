@@ -15,10 +15,10 @@ from understudy.auditing.controls.pairs import (
     EMPTY,
     EXTREME,
     ODD_CELL,
-    ONE,
     ONE_MISSING,
     ONLY_ROW,
     UP_DOWN,
+    WITH_ONLY_ROW,
     constant_pair,
 )
 from understudy.auditing.controls.projects import smoothed_histogram_loss
@@ -40,7 +40,7 @@ def own_sound_controls(epsilon: float) -> tuple[Control, ...]:
         return Control(name, "sound", pair, epsilon, simulate, exact, broken=False)
 
     return (
-        sound("fresh noise in every cell", ONLY_ROW, noisy_table(EMPTY, ONE, scale)),
+        sound("fresh noise in every cell", ONLY_ROW, noisy_table(EMPTY, WITH_ONLY_ROW, scale)),
         sound(
             "a table and the number of rows, half each",
             ONLY_ROW,
@@ -49,7 +49,7 @@ def own_sound_controls(epsilon: float) -> tuple[Control, ...]:
         sound(
             "rounded and clipped afterwards",
             ONLY_ROW,
-            noisy_table(EMPTY, ONE, scale, lambda c, z: np.maximum(c + z, 0)),
+            noisy_table(EMPTY, WITH_ONLY_ROW, scale, lambda c, z: np.maximum(c + z, 0)),
         ),
         sound(
             "replaced row, noise for two cells",

@@ -27,8 +27,7 @@ from understudy.data.codebooks.frictionless import is_frictionless, read_frictio
 from understudy.data.codebooks.json_schema import is_json_schema, read_json_schema
 from understudy.data.codebooks.labels import is_spss, is_stata, read_spss, read_stata
 from understudy.data.codebooks.sql import read_sql
-from understudy.data.codebooks.statistics_files import SUFFIXES as STATISTICS_SUFFIXES
-from understudy.data.codebooks.statistics_files import read_statistics_file
+from understudy.data.codebooks.statistics_files import STATISTICS_SUFFIXES, read_statistics_file
 from understudy.data.codebooks.two_columns import read_two_columns
 from understudy.data.files import existing_file, parse_json
 from understudy.data.forms import Form

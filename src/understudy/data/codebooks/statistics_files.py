@@ -8,7 +8,7 @@ from typing import Any
 from understudy.data.codebooks.facts import CodebookRequest, Facts, Found
 from understudy.errors import InputError
 
-SUFFIXES = (".dta", ".sav", ".zsav", ".por")
+STATISTICS_SUFFIXES = (".dta", ".sav", ".zsav", ".por")
 
 
 def read_statistics_file(path: Path, asked: CodebookRequest) -> Found:

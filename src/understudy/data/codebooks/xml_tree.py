@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
 
-MAX_DEPTH = 64
+MAX_XML_DEPTH = 64
 MAX_ELEMENTS = 5_000_000
 
 
@@ -81,8 +81,8 @@ class _Builder:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.elements += 1
-        if len(self.path) > MAX_DEPTH:
-            raise UnsafeXMLError(f"has elements more than {MAX_DEPTH} levels deep")
+        if len(self.path) > MAX_XML_DEPTH:
+            raise UnsafeXMLError(f"has elements more than {MAX_XML_DEPTH} levels deep")
         if self.elements > MAX_ELEMENTS:
             raise UnsafeXMLError(f"has more than {MAX_ELEMENTS:,} elements")
         element = Element(_local(name), {_local(key): v for key, v in attributes.items()})

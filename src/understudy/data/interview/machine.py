@@ -30,7 +30,7 @@ from understudy.data.interview.table_questions import (
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 
-VERSION = 1
+INTERVIEW_VERSION = 1
 MAX_ACTIONS = 200_000
 
 
@@ -161,7 +161,7 @@ class Interview:
     def to_dict(self) -> dict[str, Any]:
         """The interview as it stands in a file; ``from_dict`` takes it up again."""
         return {
-            "version": VERSION,
+            "version": INTERVIEW_VERSION,
             "declared": self.declared,
             "form": self._first.to_dict(),
             "actions": [list(action) for action in self._actions],
@@ -171,7 +171,7 @@ class Interview:
     def from_dict(cls, document: Any, source: str = "The interview") -> Interview:
         """Take up a saved interview: what was done is done again, and checked like any answer."""
         try:
-            if document["version"] != VERSION or len(document["actions"]) > MAX_ACTIONS:
+            if document["version"] != INTERVIEW_VERSION or len(document["actions"]) > MAX_ACTIONS:
                 raise ValueError
             form, declared = Form.from_dict(document["form"], source), document["declared"]
             actions = [(str(what), str(given)) for what, given in document["actions"]]

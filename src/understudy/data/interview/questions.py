@@ -58,7 +58,7 @@ class InterviewQuestion:
         raise InputError(f"{text!r} is none of the answers: {', '.join(names)}.")
 
 
-KINDS = (
+KIND_CHOICES = (
     ("integer", "whole numbers: counts, ages, years"),
     ("real", "other numbers: amounts, measurements"),
     ("categorical", "one of a list of values"),
@@ -132,7 +132,7 @@ Made = tuple[str, dict[str, Any]]
 
 def _kind(entry: Mapping[str, Any], guess: Guess) -> Made:
     return "What does it hold?", {
-        "options": KINDS,
+        "options": KIND_CHOICES,
         "suggestion": entry.get("kind") or guess.kind or "",
     }
 

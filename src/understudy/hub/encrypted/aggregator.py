@@ -18,7 +18,7 @@ from understudy.federation.identity import Identity, Party, read_party
 AGGREGATOR, SERVICES = "aggregator", "services"
 """The two tables of a worker's settings."""
 
-PATIENCE = 120.0
+SERVICE_PATIENCE = 120.0
 """Seconds that a service may take for one answer."""
 
 
@@ -35,7 +35,7 @@ class Aggregator:
             raise InputError("The worker's settings have no [aggregator], the hub's certificate.")
         if service not in self.services:
             raise InputError(f"The worker's settings do not name the crypto service {service!r}.")
-        return HttpLink(self.services[service], self.identity, PATIENCE)
+        return HttpLink(self.services[service], self.identity, SERVICE_PATIENCE)
 
 
 def read_aggregator(document: Mapping[str, Any], path: Path) -> Aggregator:

@@ -27,7 +27,7 @@ MAX_PACKAGE_BYTES = 10 << 20
 MAX_UNPACKED_BYTES = 50 << 20
 MAX_PACKAGE_FILES = 2000
 
-SIGNED = b"understudy-algorithm-1:"
+SIGNATURE_PREFIX = b"understudy-algorithm-1:"
 """What stands before the digest in what is signed, so that the signature is good for nothing
 else.
 """
@@ -166,7 +166,7 @@ def _modules(entries: str) -> dict[str, str]:
 
 def sign_package(data: bytes, key: Ed25519PrivateKey) -> str:
     """The provider's signature of an archive, in hexadecimal."""
-    return key.sign(SIGNED + digest_of(data).encode()).hex()
+    return key.sign(SIGNATURE_PREFIX + digest_of(data).encode()).hex()
 
 
 def check_signature(data: bytes, signature: str, public_key: str) -> None:
@@ -183,7 +183,9 @@ def check_signature(data: bytes, signature: str, public_key: str) -> None:
         key, signed = bytes.fromhex(public_key), bytes.fromhex(signature)
         if (len(key), len(signed)) != (KEY_BYTES, SIGNATURE_BYTES):
             raise ValueError("another length")
-        Ed25519PublicKey.from_public_bytes(key).verify(signed, SIGNED + digest_of(data).encode())
+        Ed25519PublicKey.from_public_bytes(key).verify(
+            signed, SIGNATURE_PREFIX + digest_of(data).encode()
+        )
     except (InvalidSignature, ValueError, TypeError) as error:
         raise InputError(
             "The package is not signed by the key that its provider has registered; it is not run."

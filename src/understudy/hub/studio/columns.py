@@ -15,7 +15,7 @@ from understudy.data.interview.guesses import guess_from_name
 from understudy.data.interview.questions import (
     DATE_FORMATS,
     FACTS,
-    KINDS,
+    KIND_CHOICES,
     MOMENT_FORMATS,
     TIME_FORMATS,
     column_question,
@@ -206,4 +206,4 @@ def take_suggestions(interview: Interview, names: Sequence[str]) -> list[str]:
 
 def list_kinds() -> tuple[tuple[str, str], ...]:
     """What a column can hold, with a word on each."""
-    return KINDS
+    return KIND_CHOICES

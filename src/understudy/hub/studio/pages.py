@@ -15,9 +15,9 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, select_autoescape
 from understudy.errors import InputError
 from understudy.hub.studio.guard import Door
 from understudy.hub.studio.session import Studio
-from understudy.hub.web.assets import KINDS, Asset, assets
+from understudy.hub.web.assets import CONTENT_TYPES, Asset, assets
 
-STEPS = (
+STUDIO_STEPS = (
     ("unit", "Who is protected", "/unit"),
     ("columns", "Columns", "/columns"),
     ("budget", "Budget", "/budget"),
@@ -58,9 +58,9 @@ class Pages:
             open_until = 4
         if studio.released:
             open_until = 5
-        names = [name for name, _, _ in STEPS]
+        names = [name for name, _, _ in STUDIO_STEPS]
         shown = []
-        for place, (name, label, address) in enumerate(STEPS):
+        for place, (name, label, address) in enumerate(STUDIO_STEPS):
             state = "done" if place < open_until - 1 else ""
             if name == now:
                 state = "now"
@@ -108,7 +108,7 @@ def studio_assets() -> dict[str, Asset]:
     """The hub's style and scripts, and the studio's own."""
     found = dict(assets())
     for path in (resources.files("understudy.hub.studio") / "static").iterdir():
-        kind = KINDS[path.name.rpartition(".")[2]]
+        kind = CONTENT_TYPES[path.name.rpartition(".")[2]]
         content = path.read_bytes()
         version = hashlib.sha256(content).hexdigest()[:12]
         found[path.name] = Asset(content=content, kind=kind, version=version)

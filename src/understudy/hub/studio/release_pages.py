@@ -21,7 +21,7 @@ FILE_NAMES = {
     "account": ("ledger.json", "application/json"),
     "schema": ("schema.json", "application/json"),
 }
-REPORT_POLICY = {
+STUDIO_REPORT_POLICY = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "frame-ancestors 'self'; sandbox"
 }
@@ -197,7 +197,7 @@ def add_result_pages(app: FastAPI, studio: Studio, pages: Pages) -> None:
     def report() -> Response:
         if not studio.released:
             return go_to("/release")
-        return HTMLResponse(studio.places.report.read_bytes(), headers=REPORT_POLICY)
+        return HTMLResponse(studio.places.report.read_bytes(), headers=STUDIO_REPORT_POLICY)
 
     @app.post("/compare")
     async def compare(request: Request) -> Response:
@@ -215,7 +215,7 @@ def add_result_pages(app: FastAPI, studio: Studio, pages: Pages) -> None:
     def owner() -> Response:
         if studio.comparison is None or studio.comparison.step.state != "done":
             return go_to("/comparison")
-        return HTMLResponse(studio.comparison.result, headers=REPORT_POLICY)
+        return HTMLResponse(studio.comparison.result, headers=STUDIO_REPORT_POLICY)
 
     @app.get("/state")
     def state() -> Response:

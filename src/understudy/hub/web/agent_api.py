@@ -31,7 +31,7 @@ from understudy.hub.tables import users
 router = APIRouter(prefix="/api/agent", tags=["agent"])
 
 MAX_REASON_SENT = 500
-MAX_WAIT, RELAY_PAUSE = 30.0, 0.05
+MAX_POLL_WAIT, RELAY_PAUSE = 30.0, 0.05
 
 
 def authenticate_agent(
@@ -186,7 +186,7 @@ async def next_message(
             described = {"id": found.id, "job": found.job, "user": _user_name(c, job)}
         return {**described, "question": base64.b64encode(found.question).decode()}
 
-    until = time.monotonic() + min(max(wait, 0.0), MAX_WAIT)
+    until = time.monotonic() + min(max(wait, 0.0), MAX_POLL_WAIT)
     while True:
         found = await run_in_threadpool(look)
         if found is not None:
@@ -203,7 +203,7 @@ async def take_answer(request: Request, agent: Known, message: str) -> dict[str,
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) > relay.MAX_MESSAGE_BYTES:
+        if len(data) > relay.MAX_RELAYED_BYTES:
             raise HTTPException(413, "The answer is too large.")
 
     def store() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-KINDS = {
+CONTENT_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
@@ -34,7 +34,7 @@ def assets() -> dict[str, Asset]:
     local = resources.files("understudy.local")
     others = [local / name for name in SURVEY_SCRIPTS]
     for path in (*(resources.files("understudy.hub.web") / "static").iterdir(), *others):
-        kind = KINDS.get(path.name.rpartition(".")[2])
+        kind = CONTENT_TYPES.get(path.name.rpartition(".")[2])
         if kind is None:
             continue
         content = path.read_bytes()

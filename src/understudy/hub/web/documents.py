@@ -18,7 +18,7 @@ PageNumber = Annotated[int, Query(ge=1, le=1_000_000, description="The first pag
 Amount = Annotated[float, Field(ge=0, le=1e6)]
 Text = Annotated[str, Field(max_length=5000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-MAX_DEPTH = 50
+MAX_DOCUMENT_DEPTH = 50
 MAX_WHOLE = 2**53
 
 
@@ -26,7 +26,7 @@ def check_plain(document: Any, depth: int = 0) -> None:
     """Refuse what no database or file can hold: characters that are no text, numbers that are
     none.
     """
-    if depth > MAX_DEPTH:
+    if depth > MAX_DOCUMENT_DEPTH:
         raise ValueError("the document is nested too deeply")
     if isinstance(document, dict):
         for name, value in document.items():

@@ -25,7 +25,7 @@ REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-a
 
 FILE_POLICY = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
-DEFAULTS = {
+DEFAULT_HEADERS = {
     "content-security-policy": PAGE_POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -41,7 +41,7 @@ class SafeHeaders:
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self.app = app
-        self.defaults = dict(DEFAULTS)
+        self.defaults = dict(DEFAULT_HEADERS)
         if https:
             self.defaults["strict-transport-security"] = "max-age=31536000"
 

@@ -24,7 +24,7 @@ from understudy.hub.accounts import User
 from understudy.hub.web.rendering import VISIT_COOKIE
 from understudy.hub.web.state import Site
 
-PATHS = frozenset({"/datasets"})
+KEPT_PAGES = frozenset({"/datasets"})
 """The pages that are kept: each shows what the trail tells of and what its viewer may see."""
 
 MAX_PAGES = 1000
@@ -90,7 +90,7 @@ class SendKeptPages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the page from before, if it is still right; else a new one."""
-        if scope["type"] != "http" or scope["path"] not in PATHS or scope["method"] != "GET":
+        if scope["type"] != "http" or scope["path"] not in KEPT_PAGES or scope["method"] != "GET":
             await self.app(scope, receive, send)
             return
         request = Request(scope)

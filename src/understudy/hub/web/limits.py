@@ -21,7 +21,7 @@ other addresses take is read whole into memory before anybody has shown a token.
 
 MAX_UPLOAD = 1_000_000_000
 
-TOO_LARGE = "This request is larger than the hub takes; send less at a time."
+REQUEST_TOO_LARGE = "This request is larger than the hub takes; send less at a time."
 
 
 class BodyTooLargeError(Exception):
@@ -79,6 +79,8 @@ def _announced_size(scope: Scope) -> int:
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     answer = JSONResponse(
-        {"problem": TOO_LARGE, "kind": "size"}, status_code=413, headers={"connection": "close"}
+        {"problem": REQUEST_TOO_LARGE, "kind": "size"},
+        status_code=413,
+        headers={"connection": "close"},
     )
     await answer(scope, receive, send)

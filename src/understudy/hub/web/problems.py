@@ -22,7 +22,7 @@ from understudy.hub.web.viewer import NoToken, SignInFirstError
 
 log = logging.getLogger("understudy.hub")
 
-STATUS: tuple[tuple[type[UnderstudyError], int], ...] = (
+STATUS_CODES: tuple[tuple[type[UnderstudyError], int], ...] = (
     (NoToken, 401),
     (Refused, 403),
     (NotFound, 404),
@@ -42,7 +42,13 @@ HEADINGS = {
     422: "Something is not right yet",
     503: "Try again in a moment",
 }
-KINDS = {401: "token", 403: "refused", 404: "not found", 409: "conflict", 503: "unavailable"}
+PROBLEM_WORDS = {
+    401: "token",
+    403: "refused",
+    404: "not found",
+    409: "conflict",
+    503: "unavailable",
+}
 """One word for programs, by status; a budget that does not suffice has a word of its own."""
 
 UNKNOWN = "Something went wrong in the hub; its operator finds the cause in the log."
@@ -50,7 +56,7 @@ UNKNOWN = "Something went wrong in the hub; its operator finds the cause in the 
 
 def status_of(error: UnderstudyError) -> int:
     """The HTTP status of a sentence."""
-    return next(status for kind, status in STATUS if isinstance(error, kind))
+    return next(status for kind, status in STATUS_CODES if isinstance(error, kind))
 
 
 def status_on_page(error: UnderstudyError) -> int:
@@ -69,7 +75,7 @@ def answer_problem(request: Request, status: int, sentence: str, kind: str = "")
     if status == 401:
         headers["www-authenticate"] = "Bearer"
     if request.url.path.startswith(("/api/", "/static/")):
-        document = {"problem": sentence, "kind": kind or KINDS.get(status, "input")}
+        document = {"problem": sentence, "kind": kind or PROBLEM_WORDS.get(status, "input")}
         return JSONResponse(document, status_code=status, headers=headers)
     try:
         heading = HEADINGS.get(status, "Something went wrong")

@@ -56,7 +56,7 @@ def read_spec(form: WebForm, operation: str) -> dict[str, Any]:
     }
     if operation == "synthesise":
         method = form.text("method", "The method", most=200)
-        spec["format"] = form.choice("format", "The format", operations.FORMATS)
+        spec["format"] = form.choice("format", "The format", operations.ROW_FORMATS)
         foreign, _, digest = method.partition("@")
         spec["method"] = foreign
         if digest:

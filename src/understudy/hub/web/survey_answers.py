@@ -29,7 +29,7 @@ from understudy.local.reports import REASONS, Rejection, Report
 router = APIRouter()
 
 MAX_REPORT_BYTES = 1 << 20
-MAX_LINES = 2_000
+MAX_REPORTS_AT_ONCE = 2_000
 """Reports that may come in one go; a person's page sends one."""
 
 FEW_LINES = 8
@@ -146,8 +146,8 @@ async def take_reports(request: Request, survey: Id) -> Response:
 async def receive(request: Request, survey: str, body: bytes) -> Receipt:
     """Check reports, one in each line, and write those that can count."""
     lines = [line for line in body.split(b"\n") if line.strip()]
-    if not 1 <= len(lines) <= MAX_LINES:
-        raise InputError(f"Send 1 to {MAX_LINES:,} reports, one in a line.")
+    if not 1 <= len(lines) <= MAX_REPORTS_AT_ONCE:
+        raise InputError(f"Send 1 to {MAX_REPORTS_AT_ONCE:,} reports, one in a line.")
     intake = _intake(request)
     check = intake.find_check(survey)
     if check is None:

@@ -33,7 +33,7 @@ from understudy.local.planning import expect_errors
 
 router = APIRouter()
 
-STARTS = {
+SURVEY_DEFAULTS = {
     "title": "",
     "introduction": "",
     "items": "smoker = yes|no -- Do you smoke?\nage = 18..100 -- How old are you?\n",
@@ -61,7 +61,9 @@ def list_surveys(request: Request, hub: TheHub, viewer: Viewer, page: int = 1) -
 @router.get("/surveys/new")
 def show_new(request: Request, viewer: Viewer) -> Response:
     """The form of a new survey, with the error to expect of what stands in it."""
-    typed = STARTS | {name: request.query_params.get(name, STARTS[name]) for name in STARTS}
+    typed = SURVEY_DEFAULTS | {
+        name: request.query_params.get(name, SURVEY_DEFAULTS[name]) for name in SURVEY_DEFAULTS
+    }
     return _show_new(request, typed)
 
 
@@ -73,7 +75,9 @@ def make_survey(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -
         with hub.db.transaction() as c:
             made = surveys.make(c, viewer.id, spec, form.key)
     except UnderstudyError as error:
-        return _show_new(request, STARTS | form.list_typed(), status_of(error), problem=str(error))
+        return _show_new(
+            request, SURVEY_DEFAULTS | form.list_typed(), status_of(error), problem=str(error)
+        )
     return go_to(f"/surveys/{made.id}")
 
 

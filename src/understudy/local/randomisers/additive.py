@@ -19,26 +19,31 @@ from understudy.local.randomisers.base import (
     check_reports,
     check_tally,
 )
-from understudy.local.randomisers.numeric import STEPS, MeanRandomiser, check_sums, divide_sums
+from understudy.local.randomisers.numeric import (
+    NUMBER_STEPS,
+    MeanRandomiser,
+    check_sums,
+    divide_sums,
+)
 from understudy.local.randomisers.words import Words
 from understudy.mechanisms.additive import laplace_variance
 from understudy.mechanisms.distributions import discrete_laplace_log_pmf
 from understudy.privacy.budget import exact
 from understudy.privacy.exact_noise import laplace
 
-FARTHEST = 1 << 50
+MAX_REPORT_STEPS = 1 << 50
 """No report is farther from 0 than this many steps: what is drawn beyond is moved there."""
 
 
 def add_laplace(numbers: Integers, scale: Fraction, words: Words) -> Integers:
     """Whole numbers with exact discrete Laplace noise of this scale."""
     noise = laplace(numbers.size, scale, _words=words.take_32).reshape(numbers.shape)
-    return np.clip(numbers + noise, -FARTHEST, FARTHEST)
+    return np.clip(numbers + noise, -MAX_REPORT_STEPS, MAX_REPORT_STEPS)
 
 
 def is_near(reports: Reports) -> NDArray[np.bool_]:
     """For each line, whether no number is farther from 0 than any report."""
-    return np.abs(reports.astype(np.float64)).max(axis=1, initial=0) <= FARTHEST
+    return np.abs(reports.astype(np.float64)).max(axis=1, initial=0) <= MAX_REPORT_STEPS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,12 +148,12 @@ class LocalLaplace(MeanRandomiser):
     @property
     def scale(self) -> Fraction:
         """The scale of the noise, in steps."""
-        return self.dimensions * STEPS / exact(self.epsilon)
+        return self.dimensions * NUMBER_STEPS / exact(self.epsilon)
 
     @property
     def loss(self) -> float:
         """All numbers move from one end to the other: exactly epsilon."""
-        return float(self.dimensions * STEPS / self.scale)
+        return float(self.dimensions * NUMBER_STEPS / self.scale)
 
     def thresholds(self) -> dict[str, int]:
         """The scale of the noise in steps, as a fraction."""
@@ -186,7 +191,7 @@ class LocalLaplace(MeanRandomiser):
 
     def noise_variance(self, values: Any) -> Floats:
         """The variance of the noise, the same for all numbers."""
-        unit = (self.high - self.low) / STEPS
+        unit = (self.high - self.low) / NUMBER_STEPS
         each = laplace_variance(float(self.scale)) * unit**2
         return np.full(self.encode(values).shape, each)
 

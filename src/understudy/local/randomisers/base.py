@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Reports = NDArray[Any]
 """A line of :attr:`Randomiser.width` whole numbers for each person."""
 
-KINDS: dict[str, type[Randomiser]] = {}
+RANDOMISER_KINDS: dict[str, type[Randomiser]] = {}
 """Every randomiser by its name."""
 
 
@@ -42,7 +42,7 @@ class Randomiser(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.kind:
-            KINDS[cls.kind] = cls
+            RANDOMISER_KINDS[cls.kind] = cls
 
     def __post_init__(self) -> None:
         check_local_epsilon(self.epsilon)
@@ -117,9 +117,11 @@ class Randomiser(ABC):
         """
         kind = None
         if isinstance(document, Mapping) and isinstance(document.get("kind"), str):
-            kind = KINDS.get(document["kind"])
+            kind = RANDOMISER_KINDS.get(document["kind"])
         if kind is None:
-            raise InputError(f"A randomiser must be an object with a kind of {', '.join(KINDS)}.")
+            raise InputError(
+                f"A randomiser must be an object with a kind of {', '.join(RANDOMISER_KINDS)}."
+            )
         wanted = {each.name for each in fields(kind)}
         if {*document} - {"kind", "thresholds"} != wanted:
             raise InputError(

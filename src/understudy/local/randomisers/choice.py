@@ -19,7 +19,7 @@ CANDIDATES: tuple[type[CategoricalRandomiser], ...] = (
 )
 """From the shortest report to the longest."""
 
-TOLERANCE = 1.01
+VARIANCE_TOLERANCE = 1.01
 """A shorter report may have this many times the smallest variance."""
 
 
@@ -46,4 +46,4 @@ def best_randomiser(size: int, epsilon: float) -> CategoricalRandomiser:
     check_whole(size, "size", 2, max(kind.max_size for kind in CANDIDATES))
     fitting = [kind(size=size, epsilon=epsilon) for kind in CANDIDATES if size <= kind.max_size]
     smallest = min(randomiser.total_variance for randomiser in fitting)
-    return next(each for each in fitting if each.total_variance <= TOLERANCE * smallest)
+    return next(each for each in fitting if each.total_variance <= VARIANCE_TOLERANCE * smallest)

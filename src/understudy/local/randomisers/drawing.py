@@ -11,7 +11,7 @@ from typing import Any
 from understudy.local.randomisers.words import UInts, Words
 from understudy.machine.plain_first import PlainFirst
 
-BATCH = 1 << 14
+PERSONS_AT_A_TIME = 1 << 14
 SPARE = 64
 """Words beyond those that a batch takes on average."""
 
@@ -50,7 +50,7 @@ def draw_in_batches(
     """
     done, spare = 0, SPARE
     while done < persons:
-        end = min(done + BATCH, persons)
+        end = min(done + PERSONS_AT_A_TIME, persons)
         kernels = KERNELS.kernels_for(1.2e-6 * (end - done) * words_each)
         if kernels is None or not words.endless:
             for place in range(done, end):

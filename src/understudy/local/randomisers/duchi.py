@@ -23,7 +23,7 @@ from understudy.local.randomisers.base import (
 )
 from understudy.local.randomisers.drawing import draw_in_batches
 from understudy.local.randomisers.numeric import (
-    STEPS,
+    NUMBER_STEPS,
     MeanRandomiser,
     check_sums,
     divide_sums,
@@ -38,7 +38,7 @@ from understudy.local.randomisers.unary import (
 )
 from understudy.local.randomisers.words import WHOLE, WORD_BITS, Words
 
-STEP_BITS = STEPS.bit_length() - 1
+STEP_BITS = NUMBER_STEPS.bit_length() - 1
 """A word without all but its upper bits is compared with a step: as many as steps have."""
 
 
@@ -199,7 +199,7 @@ class Duchi(MeanRandomiser, FiniteRandomiser):
         for truth in itertools.product((False, True), repeat=self.dimensions):
             weight = Fraction(1)
             for plus, step in zip(truth, steps, strict=True):
-                weight *= Fraction((STEPS - step, step)[plus], STEPS)
+                weight *= Fraction((NUMBER_STEPS - step, step)[plus], NUMBER_STEPS)
             agreed = sum(one == other for one, other in zip(signs, truth, strict=True))
             if 2 * agreed > self.dimensions:
                 chance += weight * honest / many

@@ -31,7 +31,7 @@ PLACES = 1 << (32 - SHIFT)
 
 MAX_BUCKETS = 1 << 12
 HALF = np.uint64(32)
-BATCH = 1 << 12
+REPORTS_AT_A_TIME = 1 << 12
 
 
 @lru_cache(maxsize=256)
@@ -139,8 +139,8 @@ class OptimalHashing(WordRandomiser):
             raise InputError("A report is no hash function with a bucket; leave it out.")
         edges = np.array(bucket_edges(self.buckets), dtype=np.uint32)
         counts = np.zeros(self.size, dtype=np.int64)
-        for start in range(0, len(lines), BATCH):
-            batch = lines[start : start + BATCH].astype(np.int64)
+        for start in range(0, len(lines), REPORTS_AT_A_TIME):
+            batch = lines[start : start + REPORTS_AT_A_TIME].astype(np.int64)
             kernels = KERNELS.kernels_for(6e-9 * len(batch) * self.size)
             if kernels is not None:
                 kernels.count_hashed(batch, edges, SHIFT, counts)

@@ -19,7 +19,7 @@ from understudy.local.randomisers.base import (
 )
 from understudy.local.randomisers.thresholds import check_whole
 
-STEPS = 1 << 20
+NUMBER_STEPS = 1 << 20
 """A number is rounded to the nearest of this many steps from the lowest value to the highest."""
 
 MAX_DIMENSIONS = 64
@@ -46,12 +46,14 @@ class RangeRandomiser(Randomiser):
     def _put_on_grid(self, values: Any) -> NDArray[np.int64]:
         """How many steps each number is above the lowest."""
         numbers = check_numbers(values, self.low, self.high)
-        return np.rint((numbers - self.low) / (self.high - self.low) * STEPS).astype(np.int64)
+        return np.rint((numbers - self.low) / (self.high - self.low) * NUMBER_STEPS).astype(
+            np.int64
+        )
 
     def _take_off_grid(self, steps: Any) -> Floats:
         """The numbers that this many steps stand for."""
         places = np.asarray(steps, dtype=np.float64)
-        return self.low + places / STEPS * (self.high - self.low)
+        return self.low + places / NUMBER_STEPS * (self.high - self.low)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from understudy.local.randomisers.base import (
     check_reports,
 )
 from understudy.local.randomisers.numeric import (
-    STEPS,
+    NUMBER_STEPS,
     MeanRandomiser,
     check_sums,
     divide_sums,
@@ -199,7 +199,7 @@ class Piecewise(MeanRandomiser, FiniteRandomiser):
 
     def noise_variance(self, values: Any) -> Floats:
         """The variance of what a report says of a number that is reported."""
-        unit = (self.high - self.low) / STEPS
+        unit = (self.high - self.low) / NUMBER_STEPS
         return self.window.step_variance(self.encode(values).astype(np.float64)) * unit**2
 
     def variance(self, persons: int, values: Any = None) -> Floats:

@@ -23,13 +23,13 @@ from understudy.local.randomisers.base import (
     in_range,
     to_array,
 )
-from understudy.local.randomisers.numeric import STEPS, RangeRandomiser
+from understudy.local.randomisers.numeric import NUMBER_STEPS, RangeRandomiser
 from understudy.local.randomisers.thresholds import check_whole
 from understudy.local.randomisers.windows import Window, square_wave_window
 from understudy.local.randomisers.words import Words
 
-MAX_BINS = 1024
-MAX_ROUNDS = 10_000
+MAX_WAVE_BINS = 1024
+MAX_EM_ROUNDS = 10_000
 SMOOTH_GAIN, ROUGH_GAIN = 1e-3, 1e-2
 """Rounds end when they make the reports more likely by less: the logarithm gains so much. Without
 smoothing, going on would fit the noise.
@@ -64,7 +64,7 @@ class SquareWave(RangeRandomiser, FiniteRandomiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.bins, "bins", 2, MAX_BINS)
+        check_whole(self.bins, "bins", 2, MAX_WAVE_BINS)
 
     @property
     def window(self) -> Window:
@@ -108,8 +108,10 @@ class SquareWave(RangeRandomiser, FiniteRandomiser):
     @cached_property
     def _cells(self) -> Integers:
         """Where the cells begin that reports are counted in, as wide as bins; and where all end."""
-        count = -(-self.window.reports * self.bins // STEPS)
-        edges = [min(cell * STEPS // self.bins, self.window.reports) for cell in range(count + 1)]
+        count = -(-self.window.reports * self.bins // NUMBER_STEPS)
+        edges = [
+            min(cell * NUMBER_STEPS // self.bins, self.window.reports) for cell in range(count + 1)
+        ]
         return np.array(edges, dtype=np.int64)
 
     def tally(self, reports: Any) -> Integers:
@@ -129,8 +131,8 @@ class SquareWave(RangeRandomiser, FiniteRandomiser):
         of them, cut off at 0 and at the width. Sums over steps of what is cut off are quadratic.
         """
         window = self.window
-        starts = np.array([-(-bin * STEPS // self.bins) for bin in range(self.bins + 1)])
-        starts[-1] = STEPS + 1  # the highest number belongs to the last bin
+        starts = np.array([-(-bin * NUMBER_STEPS // self.bins) for bin in range(self.bins + 1)])
+        starts[-1] = NUMBER_STEPS + 1  # the highest number belongs to the last bin
         begins, ends = starts[:-1, None], starts[1:, None]
         below = np.diff(
             _sum_clipped(self._cells - begins, window.width)
@@ -166,7 +168,7 @@ class SquareWave(RangeRandomiser, FiniteRandomiser):
             return shares * persons
         last = -np.inf
         least = (ROUGH_GAIN, SMOOTH_GAIN)[smooth]
-        for _ in range(MAX_ROUNDS):
+        for _ in range(MAX_EM_ROUNDS):
             expected = shares @ self.transitions
             shares = shares * (self.transitions @ (counts / expected))
             if smooth:

@@ -20,7 +20,7 @@ from understudy.local.randomisers.base import (
     WordRandomiser,
     check_reports,
 )
-from understudy.local.randomisers.drawing import BATCH, KERNELS, draw_in_batches
+from understudy.local.randomisers.drawing import KERNELS, PERSONS_AT_A_TIME, draw_in_batches
 from understudy.local.randomisers.thresholds import exp_below, exp_of
 from understudy.local.randomisers.words import WHOLE, WORD_BITS, UInts, Words
 from understudy.privacy.budget import exact
@@ -57,8 +57,8 @@ def count_bits(reports: Reports, size: int) -> Integers:
     if kernels is not None:
         kernels.count_bits(np.ascontiguousarray(reports, dtype=np.uint32), counts)
         return counts[:size]
-    for start in range(0, len(reports), BATCH):
-        parts = np.ascontiguousarray(reports[start : start + BATCH], dtype="<u4")
+    for start in range(0, len(reports), PERSONS_AT_A_TIME):
+        parts = np.ascontiguousarray(reports[start : start + PERSONS_AT_A_TIME], dtype="<u4")
         bits = np.unpackbits(parts.view(np.uint8), axis=1, bitorder="little")
         counts += bits.sum(axis=0, dtype=np.int64)
     return counts[:size]

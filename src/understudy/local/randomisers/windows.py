@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.local.randomisers.base import Floats, Integers
-from understudy.local.randomisers.numeric import STEPS
+from understudy.local.randomisers.numeric import NUMBER_STEPS
 from understudy.local.randomisers.thresholds import exp_below, share_words
 from understudy.local.randomisers.words import UInts
 from understudy.privacy.budget import exact
@@ -23,8 +23,8 @@ from understudy.privacy.budget import exact
 
 @dataclass(frozen=True)
 class Window:
-    """Reports from 0 to STEPS + width - 1. Where the number is at step i, each report from i to i +
-    width - 1 gets ``inside`` words and each other one ``outside``.
+    """Reports from 0 to NUMBER_STEPS + width - 1. Where the number is at step i, each report from i
+    to i + width - 1 gets ``inside`` words and each other one ``outside``.
 
     The ratio of two probabilities is at most inside / outside <= e^epsilon. The mean of the report
     is a + b i exactly, so (report - a) / b has no bias.
@@ -36,7 +36,7 @@ class Window:
     @cached_property
     def shares(self) -> tuple[int, int]:
         """How many words a report gets, inside the window and outside."""
-        return share_words(self.width, STEPS, exp_below(self.epsilon))
+        return share_words(self.width, NUMBER_STEPS, exp_below(self.epsilon))
 
     @property
     def inside(self) -> int:
@@ -51,12 +51,12 @@ class Window:
     @property
     def reports(self) -> int:
         """How many reports there are."""
-        return STEPS + self.width
+        return NUMBER_STEPS + self.width
 
     @property
     def total(self) -> int:
         """How many words are used: fewer than ``width`` are left over, and are thrown away."""
-        return self.width * self.inside + STEPS * self.outside
+        return self.width * self.inside + NUMBER_STEPS * self.outside
 
     @property
     def ratio(self) -> Fraction:
@@ -118,7 +118,7 @@ class Window:
 @lru_cache(maxsize=256)
 def piecewise_window(epsilon: Fraction) -> Window:
     """The window of the Piecewise mechanism: e^(-epsilon / 2) of the range."""
-    return Window(max(1, round(STEPS / exp_below(epsilon / 2))), epsilon)
+    return Window(max(1, round(NUMBER_STEPS / exp_below(epsilon / 2))), epsilon)
 
 
 @lru_cache(maxsize=256)
@@ -129,4 +129,4 @@ def square_wave_window(epsilon: float) -> Window:
     amount = exact(epsilon)
     power = exp_below(amount)
     share = (amount * power - power + 1) / (power * (power - 1 - amount))
-    return Window(max(1, round(STEPS * share)), amount)
+    return Window(max(1, round(NUMBER_STEPS * share)), amount)

@@ -22,10 +22,10 @@ from understudy.models.graphical.junction import Attributes, Branch
 
 Table = NDArray[np.float64]
 
-WIDE = 64
+MANY_ATTRIBUTES = 64
 """With this many attributes, eliminating them for each of many candidates takes too long."""
 
-LEAST = 1e-3
+MAX_SHRINKING = 1e-3
 """The most that one step may shrink a cell; it may grow by the inverse."""
 
 
@@ -62,7 +62,7 @@ class Fit:
         """For each candidate how many cells there would be if it, but none of the others, had a
         factor too; in a wide table, at most.
         """
-        if len(self.attributes.names) >= WIDE:
+        if len(self.attributes.names) >= MANY_ATTRIBUTES:
             return self.attributes.cells_along(self.tree, candidates)
         return self.attributes.cells_with(self.factors, candidates)
 
@@ -257,7 +257,9 @@ class Fit:
         index = self._map(clique, group)
         table = self.tables[place]
         now = steps.sum_by_place(table, index, target.size)
-        ratio = np.clip((target.ravel() + damping) / (now + damping), LEAST, 1 / LEAST)
+        ratio = np.clip(
+            (target.ravel() + damping) / (now + damping), MAX_SHRINKING, 1 / MAX_SHRINKING
+        )
         steps.scale_by_place(table, index, ratio)
         table /= table.sum()
         self.factors[group] += np.log(ratio).reshape(target.shape)

@@ -22,7 +22,7 @@ CONCENTRATIONS = 5
 """How many sums of the parameters are weighed against each other; one twice as large is half as
 likely beforehand."""
 
-STEPS = np.linspace(-5.0, 5.0, 41)
+LIKELIHOOD_POINTS = np.linspace(-5.0, 5.0, 41)
 """Where the likelihood of a share is computed, in deviations from what was seen."""
 
 ENDS = np.geomspace(1e-6, 1.0, 21)
@@ -80,7 +80,7 @@ def _place_points(seen: Table, noise: float) -> Table:
     """
     ends = min(noise, 0.5) * ENDS
     everywhere = np.broadcast_to(np.concatenate([ends, 1 - ends]), (len(seen), 2 * len(ends)))
-    near = np.clip(seen[:, None] + noise * STEPS, ends[0], 1 - ends[0])
+    near = np.clip(seen[:, None] + noise * LIKELIHOOD_POINTS, ends[0], 1 - ends[0])
     return np.sort(np.hstack([everywhere, near]), axis=1)
 
 

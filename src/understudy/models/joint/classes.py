@@ -23,7 +23,7 @@ from understudy.models.joint.effects import Effect, Part
 
 Table = NDArray[np.float64]
 
-NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16)
+CLASS_NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16)
 """How many classes are tried; more only while they help."""
 
 SPREAD = 1.0
@@ -32,7 +32,7 @@ SPREAD = 1.0
 LOOSE = 1e-3
 """The inverse variance of the logarithms that all classes have in common, and of their sizes'."""
 
-STEPS = 400
+EM_STEPS = 400
 PROBE = 0.3
 """How far estimates are moved, in their deviations, to see how far the classes follow."""
 
@@ -179,7 +179,7 @@ def fit_classes(sizes: Mapping[str, int], effects: Mapping[Part, Effect]) -> Fit
     known = Effects(sizes, effects)
     best: tuple[float, FittedClasses] | None = None
     worse = 0
-    for number in NUMBERS:
+    for number in CLASS_NUMBERS:
         rng = np.random.default_rng(number)
         fit = _Fit(known, number)
         found = fit.run(fit.start(rng))
@@ -233,7 +233,7 @@ class _Fit:
             args=wanted,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": STEPS, "maxcor": 20, "ftol": 1e-8},
+            options={"maxiter": EM_STEPS, "maxcor": 20, "ftol": 1e-8},
         )
         return np.asarray(found.x, dtype=np.float64)
 

@@ -21,7 +21,7 @@ from understudy.data.bits import Bits
 from understudy.data.marginals import Axis, Marginal
 from understudy.errors import InputError
 from understudy.models.joint.classes import load_minimizer
-from understudy.models.joint.effects import ROUNDING, effects_of_measurements
+from understudy.models.joint.effects import WHOLE_ROWS_VARIANCE, effects_of_measurements
 from understudy.models.joint.tables import JointEstimate, parts_of
 from understudy.models.parameters import estimate_rows, project_counts, round_to_total
 from understudy.privacy.budget import Budget
@@ -99,7 +99,7 @@ class EstimatedCurator(Curator):
         if len(finest) == len(axes):
             told = [name for name in finest if name in self.estimate.sizes]
             variances = {part: rows**2 * self.estimate.variance(part) for part in parts_of(told)}
-            variances[()] = ROUNDING
+            variances[()] = WHOLE_ROWS_VARIANCE
         deviation = rows * self.estimate.deviation([axis.attribute for axis in axes])
         return Measurement(
             axes,

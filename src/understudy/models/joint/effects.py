@@ -21,10 +21,10 @@ Table = NDArray[np.float64]
 Part = tuple[str, ...]
 """Columns that share an effect, in the order of the schema."""
 
-ROUNDING = 1 / 12
+WHOLE_ROWS_VARIANCE = 1 / 12
 """The variance of what is told in whole rows, at least."""
 
-MAX_ORDER = 4
+MAX_EFFECT_COLUMNS = 4
 """Effects of more columns than this are left to the model: nobody tells them well."""
 
 
@@ -85,7 +85,7 @@ def effects_of_table(
     """
     table = table.transpose(np.argsort([order[name] for name in columns]))
     ordered = sorted(columns, key=order.__getitem__)
-    for size in range(1, min(len(ordered), MAX_ORDER) + 1):
+    for size in range(1, min(len(ordered), MAX_EFFECT_COLUMNS) + 1):
         for kept in itertools.combinations(range(len(ordered)), size):
             effect = find_effect(table, kept)
             outside = table.size // effect.size
@@ -113,7 +113,7 @@ def effects_of_measurements(
         for one in measured:
             columns = [axis.attribute for axis in one.marginal if axis.attribute in order]
             table = one.counts.squeeze() / rows
-            variance = max(one.deviation**2, ROUNDING) / rows**2
+            variance = max(one.deviation**2, WHOLE_ROWS_VARIANCE) / rows**2
             yield from effects_of_table(columns, table, variance, order)
 
     return average_effects(list_effects())

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.joint.classes import FittedClasses, LatentClasses, fit_classes
-from understudy.models.joint.effects import MAX_ORDER, Effect, Part, find_effect
+from understudy.models.joint.effects import MAX_EFFECT_COLUMNS, Effect, Part, find_effect
 
 Table = NDArray[np.float64]
 
@@ -95,7 +95,7 @@ class JointEstimate:
         told = [name for name in columns if name in self.sizes]
         cells = self._cells(told)
         variance = 0.0
-        for size in range(1, min(len(told), MAX_ORDER) + 1):
+        for size in range(1, min(len(told), MAX_EFFECT_COLUMNS) + 1):
             for part in itertools.combinations(told, size):
                 outside = cells // self._cells(part)
                 freedom = math.prod(self.sizes[name] - 1 for name in part)
@@ -169,7 +169,7 @@ class JointEstimate:
     def _corrections_of(
         self, columns: Sequence[str]
     ) -> Iterator[tuple[tuple[int, ...], Correction]]:
-        for size in range(1, min(len(columns), MAX_ORDER) + 1):
+        for size in range(1, min(len(columns), MAX_EFFECT_COLUMNS) + 1):
             for kept in itertools.combinations(range(len(columns)), size):
                 part = self._order([columns[i] for i in kept])
                 if part in self.corrections:

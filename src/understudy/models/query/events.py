@@ -18,7 +18,7 @@ from understudy.models.factors import Factor, Variable, function_of
 from understudy.models.inference import Elimination, noise_variance
 from understudy.models.query.conditions import Subset
 from understudy.models.query.grammar import Atom, Condition
-from understudy.models.query.intervals import ROUNDING, Parts
+from understudy.models.query.intervals import COUNTING_VARIANCE, Parts
 
 if TYPE_CHECKING:
     from understudy.models.model import Model
@@ -94,7 +94,7 @@ class Event:
         is_unsure = found.noise + found.known + found.misfit + found.larger + cut > 0
         rounding = 0.0
         if is_unsure:
-            rounding = ROUNDING / rows**2
+            rounding = COUNTING_VARIANCE / rows**2
         return replace(found, rounding=rounding, cut=cut)
 
     def centred_parts(self, mass: float) -> Parts | None:

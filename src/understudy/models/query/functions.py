@@ -40,7 +40,7 @@ from understudy.models.query.syntax import Atom, Condition, Query, both
 if TYPE_CHECKING:
     from understudy.models.model import Model
 
-MAX_GROUPS = 1_000
+MAX_SUMMED_GROUPS = 1_000
 """Each group is a sum over the network of its own."""
 
 PARTS_OF_A_BIN = 32
@@ -137,9 +137,10 @@ def _answer_one(model: Model, text: str, query: Query) -> QueryAnswer:
 
 def _answer_groups(model: Model, text: str, query: Query) -> GroupedAnswer:
     number = math.prod(len(group.cells) for group in query.groups)
-    if number > MAX_GROUPS:
+    if number > MAX_SUMMED_GROUPS:
         raise InputError(
-            f"The query has {number:,} groups; a model answers for up to {MAX_GROUPS:,} at once."
+            f"The query has {number:,} groups; a model answers for up to {MAX_SUMMED_GROUPS:,} at "
+            "once."
         )
     found = []
     for cells in itertools.product(*(group.cells for group in query.groups)):

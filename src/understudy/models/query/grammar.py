@@ -49,7 +49,7 @@ MAX_QUERY_DEPTH = 64
 MAX_LABELS = 100
 
 OF_NUMBERS: tuple[Kind, ...] = ("sum", "mean", "variance", "std")
-FUNCTIONS = ("count", "share", "histogram", *OF_NUMBERS, "median", "quantile", "min", "max")
+FUNCTION_NAMES = ("count", "share", "histogram", *OF_NUMBERS, "median", "quantile", "min", "max")
 
 
 def parse(text: str, schema: Schema) -> Query:
@@ -84,8 +84,8 @@ class Parser(TokenReader):
     def query(self) -> Query:
         """The whole of it."""
         word = self.now.keyword
-        if word not in FUNCTIONS:
-            self.refuse_next(f"{', '.join(FUNCTIONS[:-1])} or {FUNCTIONS[-1]}")
+        if word not in FUNCTION_NAMES:
+            self.refuse_next(f"{', '.join(FUNCTION_NAMES[:-1])} or {FUNCTION_NAMES[-1]}")
         self.at += 1
         asked = self.function(word)
         condition = None

@@ -19,7 +19,7 @@ from understudy.models.query.conditions import (
 from understudy.models.query.raw import RawCategory, RawQuantity
 from understudy.models.query.syntax import Group
 
-MAX_GROUPS = 65_536
+MAX_GROUPS_OF_ONE = 65_536
 """Of one attribute."""
 
 
@@ -79,8 +79,8 @@ def group_by_steps(attribute: Attribute, low: Any, high: Any, step: Any) -> Grou
     if not isinstance(step, float) or not step > 0 or not first < last:
         raise InputError("groups need a lower bound below the upper one, and a width above 0.")
     number = math.ceil((last - first) / step)
-    if number > MAX_GROUPS:
-        raise InputError(f"these are {number:,} groups; {MAX_GROUPS:,} are allowed.")
+    if number > MAX_GROUPS_OF_ONE:
+        raise InputError(f"these are {number:,} groups; {MAX_GROUPS_OF_ONE:,} are allowed.")
     starts = [first + place * step for place in range(number)]
     cells = [Subset(attribute, (stretch,)) for stretch in itertools.pairwise(starts)]
     cells.append(between(attribute, starts[-1], last))

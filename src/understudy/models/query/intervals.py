@@ -57,7 +57,7 @@ LEARNED_CUT_ROWS = 100.0
 the shape does not know it.
 """
 
-ROUNDING = 0.25
+COUNTING_VARIANCE = 0.25
 """The variance of counting whole rows."""
 
 MAX_EFFECTS = 10
@@ -355,7 +355,7 @@ class _Compared:
     def group_errors(
         self, noise: float, misfit: NDArray[np.float64], other: NDArray[np.float64] | float = 0.0
     ) -> GroupErrors:
-        sure = self.known + noise * self.noise + other + ROUNDING
+        sure = self.known + noise * self.noise + other + COUNTING_VARIANCE
         return GroupErrors(residual=self.residual, sure=sure, misfit=misfit, freedom=self.freedom)
 
 
@@ -449,7 +449,7 @@ def _noise_factor(told: Sequence[_Compared]) -> float:
         factor = math.exp(exponent)
         loss = (exponent / NOISE_SPREAD) ** 2 / 2
         for one in told:
-            variance = one.known + factor * one.noise + ROUNDING
+            variance = one.known + factor * one.noise + COUNTING_VARIANCE
             terms = np.log(variance) + one.residual**2 / variance
             loss += 0.5 * float(terms.mean()) * one.freedom
         if loss < best:
@@ -482,12 +482,12 @@ def holdout_marginals(model_sizes: Mapping[str, tuple[int, ...]], tables: int) -
     return list(found)
 
 
-MAX_SIDE = 8
+MAX_COARSE_VALUES = 8
 
 
 def _coarse_level(sizes: tuple[int, ...]) -> int:
     """The finest level with few values, or the coarsest one with two or more."""
-    small = [level for level, size in enumerate(sizes) if 2 <= size <= MAX_SIDE]
+    small = [level for level, size in enumerate(sizes) if 2 <= size <= MAX_COARSE_VALUES]
     if small:
         return small[0]
     return max(level for level, size in enumerate(sizes) if size >= 2)

@@ -23,7 +23,7 @@ EXPONENTS = np.arange(-6.0, 9.01, 0.25)
 """What t may be."""
 
 MEANS = np.arange(-3.0, 5.01, 0.25)
-PRIOR_MEAN, PRIOR_SPREAD = 1.0, 1.5
+PRIOR_MISFIT, PRIOR_SPREAD = 1.0, 1.5
 """The mean of t, before any group is seen: that of releases of made-up tables."""
 
 SPREADS = (0.5, 1.0, 1.5, 2.0)
@@ -69,7 +69,7 @@ def find_factor(groups: Sequence[GroupErrors]) -> float:
         for mean in MEANS:
             density = np.exp(-0.5 * ((EXPONENTS - mean) / spread) ** 2)
             density /= density.sum()
-            belief = -0.5 * ((mean - PRIOR_MEAN) / PRIOR_SPREAD) ** 2
+            belief = -0.5 * ((mean - PRIOR_MISFIT) / PRIOR_SPREAD) ** 2
             belief += sum(math.log(max(float(density @ one), 1e-300)) for one in likely)
             weights.append(belief)
             densities.append(density)

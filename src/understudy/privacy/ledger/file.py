@@ -33,7 +33,7 @@ LEDGER_VERSION = 1
 
 KEY_BYTES = 32
 
-WAIT_SECONDS = 30.0
+LOCK_WAIT_SECONDS = 30.0
 """How long somebody else may hold a ledger's lock before a release is refused."""
 
 FREE_SESSIONS = "free_sessions"
@@ -87,7 +87,7 @@ class LedgerFile:
         path: str | Path,
         *,
         accept: Accepted | None = None,
-        wait: float = WAIT_SECONDS,
+        wait: float = LOCK_WAIT_SECONDS,
         notify: Callable[[str], None] | None = None,
     ) -> None:
         if accept not in (None, "same_table", "new_rows"):

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from understudy.hub.web.documents import Problem
 
-ANSWERS: dict[int | str, dict[str, Any]] = {
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The request cannot be read."},
     401: {"model": Problem, "description": "A valid token is missing."},
     403: {"model": Problem, "description": "The policy does not allow it."},
@@ -24,7 +24,7 @@ def make_router() -> APIRouter:
     """All calls."""
     from understudy.hub.web.api import asking, encrypted, owning, people, released, surveying
 
-    router = APIRouter(responses=ANSWERS)
+    router = APIRouter(responses=ERROR_RESPONSES)
     for module in (people, owning, encrypted, asking, released, surveying):
         router.include_router(module.router)
     return router

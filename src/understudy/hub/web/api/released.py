@@ -12,7 +12,7 @@ from understudy.hub.errors import NotFound
 from understudy.hub.pages import PageOf
 from understudy.hub.web.documents import Id, Listing, PageNumber, write_release
 from understudy.hub.web.pages.releases import (
-    MODEL,
+    MODEL_NAME,
     find_file,
     load_model,
     send_use,
@@ -63,7 +63,7 @@ def query(hub: TheHub, user: Bearer, release: Id, query: QueryText) -> dict[str,
     """An answer from the released model, with its error; it costs nothing."""
     with hub.db.reading() as c:
         found = releases.show(c, user.id, release)
-    if found.operation != "synthesise" or MODEL not in {file.name for file in found.files}:
+    if found.operation != "synthesise" or MODEL_NAME not in {file.name for file in found.files}:
         raise NotFound("This release has no model that answers queries.")
     with hub.db.transaction() as c:
         releases.use(c, user.id, release, "query", query)

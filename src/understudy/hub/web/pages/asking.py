@@ -32,7 +32,7 @@ from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
 
-STARTS: dict[str, dict[str, str]] = {
+FORM_DEFAULTS: dict[str, dict[str, str]] = {
     "synthesise": {"method": "adaptive", "format": "csv", "epsilon": "1", "delta": "0"},
     "ask": {"questions": "count", "epsilon": "0.1", "delta": "0"},
     "learn": {"learner": "logistic", "epsilon": "1", "delta": "0"},
@@ -80,7 +80,7 @@ def show_ask(
     """The form for an operation, with the price and the expected error of what stands in it."""
     if operation not in PRICED:
         return answer_problem(request, 404, "There is nothing of this kind to ask for.")
-    typed = {**STARTS[operation], **request.query_params}
+    typed = {**FORM_DEFAULTS[operation], **request.query_params}
     if operation == "learn" and "target" not in typed:
         with hub.db.reading() as c:
             found = datasets.show(c, viewer.id, dataset)

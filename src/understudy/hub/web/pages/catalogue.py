@@ -22,7 +22,7 @@ from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
 
-MAX_LISTED_VALUES = 8
+MAX_VALUES_IN_LINE = 8
 """Values of a column that its line lists."""
 
 
@@ -98,9 +98,9 @@ def describe_column(column: Attribute) -> dict[str, str]:
     domain = "not released"
     if isinstance(column, Category):
         values = [column.label(code) for code in range(column.values_size)]
-        domain = ", ".join(values[:MAX_LISTED_VALUES])
-        if len(values) > MAX_LISTED_VALUES:
-            domain += f" and {len(values) - MAX_LISTED_VALUES:,} more"
+        domain = ", ".join(values[:MAX_VALUES_IN_LINE])
+        if len(values) > MAX_VALUES_IN_LINE:
+            domain += f" and {len(values) - MAX_VALUES_IN_LINE:,} more"
     elif isinstance(column, Quantity):
         last = column.edges[-1]
         if column.whole:

@@ -30,11 +30,11 @@ from understudy.models.model import Model
 
 router = APIRouter()
 
-MODEL, REPORT, ANSWERS = "model.json", "report.html", "answers.json"
-MAX_MODEL = 50_000_000
+MODEL_NAME, REPORT_NAME, ANSWERS_NAME = "model.json", "report.html", "answers.json"
+MAX_MODEL_BYTES = 50_000_000
 """Bytes of a model that the page answers queries from; larger ones are for download."""
 
-MAX_ANSWERS = 5_000_000
+MAX_ANSWERS_BYTES = 5_000_000
 WHAT = {
     "model.json": "the model: draw rows, put queries, read the ledger",
     "synthetic.csv": "the synthetic table",
@@ -59,7 +59,7 @@ def show_release(
         thing = read_object(c, found.dataset, found.user)
     may = {name: judge(subject, Operation(name=name), thing) for name in ("download", "query")}
     names = {file.name for file in found.files}
-    answerable = found.operation == "synthesise" and MODEL in names
+    answerable = found.operation == "synthesise" and MODEL_NAME in names
     shown: list[Shown] = []
     heading, problem, examples = "", "", []
     if answerable and may["query"]:
@@ -75,8 +75,8 @@ def show_release(
         except UnderstudyError as error:
             problem = str(error)
     answers: list[Shown] = []
-    if ANSWERS in names and may["download"]:
-        answers = show_stored(json.loads(read_file(hub, found, ANSWERS, MAX_ANSWERS)))
+    if ANSWERS_NAME in names and may["download"]:
+        answers = show_stored(json.loads(read_file(hub, found, ANSWERS_NAME, MAX_ANSWERS_BYTES)))
     why_not = ""
     if answerable and not may["query"]:
         why_not = may["query"].why
@@ -98,7 +98,7 @@ def show_release(
         examples=examples,
         example="count where ...",
         files=[describe_file(file, found.operation) for file in found.files],
-        has_report=REPORT in names,
+        has_report=REPORT_NAME in names,
         owns=dataset.owner == viewer.id,
     )
 
@@ -139,8 +139,8 @@ def show_report(hub: TheHub, viewer: Viewer, release: Id) -> Response:
     with hub.db.reading() as c:
         found = releases.show(c, viewer.id, release)
     with hub.db.transaction() as c:
-        releases.use(c, viewer.id, release, "download", REPORT)
-    content = read_file(hub, found, REPORT, MAX_MODEL)
+        releases.use(c, viewer.id, release, "download", REPORT_NAME)
+    content = read_file(hub, found, REPORT_NAME, MAX_MODEL_BYTES)
     headers = {"content-security-policy": REPORT_POLICY}
     return Response(content, media_type="text/html; charset=utf-8", headers=headers)
 
@@ -188,12 +188,12 @@ KEPT_MODELS = 8
 
 def load_model(hub: Site, release: ReleaseRecord) -> Model:
     """The model of a release; the last few are kept, by the digest of their file."""
-    digest = find_file(release, MODEL).sha256
+    digest = find_file(release, MODEL_NAME).sha256
     with _lock:
         if digest in _models:
             _models.move_to_end(digest)
             return _models[digest]
-    document = json.loads(read_file(hub, release, MODEL, MAX_MODEL))
+    document = json.loads(read_file(hub, release, MODEL_NAME, MAX_MODEL_BYTES))
     model = Model.from_dict(document, "The released model")
     with _lock:
         _models[digest] = model
@@ -205,7 +205,7 @@ def load_model(hub: Site, release: ReleaseRecord) -> Model:
 def describe_file(file: ReleaseFile, operation: str) -> dict[str, str]:
     """A file as a line of the list."""
     what = WHAT.get(file.name, "")
-    if (operation, file.name) == ("learn", MODEL):
+    if (operation, file.name) == ("learn", MODEL_NAME):
         what = "the trained model, for understudy predict"
     size = f"{file.size:,} bytes"
     if file.size >= 1_000_000:

@@ -32,7 +32,7 @@ ACTORS = ("worker", "user", "members")
 NAMED = (*ACTORS, "agent", "role")
 """Fields of details in which ids stand; other texts may be anybody's, and mean what they say."""
 
-LINKED = ("request", "job", "object")
+LINKED_OBJECTS = ("request", "job", "object")
 """Ids that say nothing to people; the first two become a link."""
 
 
@@ -144,7 +144,7 @@ def describe_details(details: Mapping[str, Any], names: Mapping[str, str]) -> st
     """Details as a line, with names instead of ids; digests of files are in the download."""
     parts = []
     for name, value in details.items():
-        if value in (None, "", [], {}) or name in LINKED:
+        if value in (None, "", [], {}) or name in LINKED_OBJECTS:
             continue
         if isinstance(value, bool):
             value = "yes" if value else "no"
