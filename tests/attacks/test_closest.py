@@ -9,7 +9,7 @@ from people import coded, people
 from understudy.attacks import Attack, Promise
 from understudy.attacks.closest import closest_record, exact_copies, nearer_share, shuffle_shares
 from understudy.attacks.rows import groups, join_rows, look_copied, pick_rows
-from understudy.attacks.verdicts import among_shuffled
+from understudy.attacks.verdicts import rank_among_shuffled
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import no_progress
 
@@ -84,7 +84,8 @@ def test_one_record_closest_to_most_rows_is_chance() -> None:
         weights = np.zeros(1000)
         weights[rng.integers(1000, size=3)] += (400, 50, 50)
         alarms += (
-            among_shuffled(nearer_share(weights, 100)[0], shuffle_shares(weights, 100, rng)) < 0.01
+            rank_among_shuffled(nearer_share(weights, 100)[0], shuffle_shares(weights, 100, rng))
+            < 0.01
         )
     assert alarms <= 20  # 10 expected at most, with a deviation of 3.1
     everybody = coded(people(1000, 7))

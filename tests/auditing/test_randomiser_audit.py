@@ -12,8 +12,8 @@ from understudy.auditing import Finding, audit
 from understudy.auditing.controls.randomisers import (
     coin_tail_bias,
     coin_tail_loss,
+    compute_repetition_bias,
     offset_loss,
-    repeated_dimension_bias,
     uneven_signs_loss,
     wrong_sign_bias,
 )
@@ -120,7 +120,7 @@ def test_the_books_listings_lose_what_the_notes_say() -> None:
     assert math.isinf(coin_tail_loss(1.0, -1.0, 1.0))
     assert coin_tail_bias(0.5, 1.0) == pytest.approx(0.53, abs=0.005)
     assert coin_tail_bias(1.0, 1.0) == pytest.approx(1.06, abs=0.005)
-    assert repeated_dimension_bias(5, 5) == pytest.approx(0.328, abs=0.001)
+    assert compute_repetition_bias(5, 5) == pytest.approx(0.328, abs=0.001)
     wrong = 1 - math.exp(0.75 * 2.5) / 2
     assert wrong == pytest.approx(-2.26, abs=0.005)
     assert wrong_sign_bias(5.0, 0.25) > 1

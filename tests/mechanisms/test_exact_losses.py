@@ -32,7 +32,7 @@ from understudy.mechanisms import (
 )
 from understudy.mechanisms.additive import AdditiveMechanism
 from understudy.mechanisms.gaussian import continuous_delta
-from understudy.mechanisms.grid import put_on_grid, steps_moved
+from understudy.mechanisms.grid import count_moved_steps, put_on_grid
 from understudy.mechanisms.uniform import number_below
 from understudy.privacy.exact_noise import WORD
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise
@@ -129,7 +129,7 @@ def test_rounding_moves_neighbours_no_farther_than_is_paid_for(
     step = Laplace(epsilon=1.0, sensitivity=sensitivity).step
     other = value + share * sensitivity  # computed in floating point, with its own error
     [here], [there] = put_on_grid(value, step), put_on_grid(other, step)
-    assert abs(int(here) - int(there)) <= steps_moved()
+    assert abs(int(here) - int(there)) <= count_moved_steps()
 
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=4, max_size=4), st.floats(-100, 100))

@@ -34,7 +34,7 @@ from understudy.mechanisms.base import (
     check_whole_sensitivity,
     sensitivity_as_fraction,
 )
-from understudy.mechanisms.grid import check_numbers, put_on_grid, steps_moved, take_off_grid
+from understudy.mechanisms.grid import check_numbers, count_moved_steps, put_on_grid, take_off_grid
 from understudy.mechanisms.responses import two_coin_epsilon
 
 LIMITS = {
@@ -132,8 +132,8 @@ def test_numbers_are_put_on_the_nearest_step_and_moved_in_from_far_away() -> Non
         1, 1, 0, 1 << 60, -(1 << 60),
     ]  # fmt: skip
     assert take_off_grid(np.array([3, -2]), step).tolist() == [0.75, -0.5]
-    assert steps_moved() == (1 << 20) + 2
-    assert steps_moved(3) == 3 * ((1 << 20) + 2)
+    assert count_moved_steps() == (1 << 20) + 2
+    assert count_moved_steps(3) == 3 * ((1 << 20) + 2)
 
 
 def test_scores_are_moved_in_from_beyond_what_floats_hold_exactly() -> None:

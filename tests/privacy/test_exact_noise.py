@@ -241,7 +241,7 @@ def test_bounds_of_the_exponential_hold_and_are_tight(x: Fraction, bits: int) ->
 @settings(max_examples=60, deadline=None)
 @given(scale=st.fractions(Fraction(1, 50), 60))
 def test_cumulative_probabilities_are_bounded_tightly(scale: Fraction) -> None:
-    for cumulative, whole in ((exact_noise._open_digit, 1), (exact_noise._bounded_digit, None)):
+    for cumulative, whole in ((exact_noise._open_digit, 1), (exact_noise._bound_digit, None)):
         bounds = cumulative(1 / scale)(96)
         for d in (1, 2, 17, BASE - 1):
             below = 1 - exact_exp_minus(d / scale, 100)
@@ -333,7 +333,7 @@ def test_a_top_digit_that_is_full_goes_on_from_there() -> None:
 )
 def test_the_coins_of_a_square_multiply_to_its_exponential(distance: int) -> None:
     rate = Fraction(7, 10) / max(distance, 1) ** 2
-    left = exact_noise._squares_accepted(np.full(20_000, distance), rate, exact_noise.system_words)
+    left = exact_noise._accept_squares(np.full(20_000, distance), rate, exact_noise.system_words)
     chance = math.exp(-distance * distance * float(rate))
     assert abs(len(left) - 20_000 * chance) <= 6.2 * math.sqrt(20_000 * chance * (1 - chance))
 

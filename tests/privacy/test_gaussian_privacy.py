@@ -24,7 +24,7 @@ from understudy.privacy.gaussian_privacy import (
     gdp_epsilon_of,
     gdp_of,
     lone_loss,
-    smoothed_loss,
+    smooth_loss,
 )
 from understudy.privacy.ledger import MAX_STOPS, Ledger
 from understudy.privacy.mechanisms import SCORE_GRID, SystemNoise, add_noise, choice_scale
@@ -107,7 +107,7 @@ CENTRES = (0.0, 0.1, -0.5, 1.0, 2.5)
 @pytest.mark.parametrize("times", [1.01, 1.2, 2.0, 5.0, 40.0])
 def test_a_choice_before_a_rest_costs_no_more_than_its_price(amount, times):
     left = amount * times
-    loss = float(smoothed_loss(exact(amount), exact(left)))
+    loss = float(smooth_loss(exact(amount), exact(left)))
     assert loss == pytest.approx(amount * (1 - 1 / times))
     for centre in CENTRES:
         assert excess(loss, amount, left - amount, centre) < 1e-14
@@ -131,10 +131,10 @@ def test_a_small_lone_choice_costs_half_pi_times_its_rho():
 
 
 def test_no_loss_is_smoothed_by_nothing():
-    assert smoothed_loss(Fraction(1), Fraction(1)) == 0
-    assert smoothed_loss(Fraction(2), Fraction(1)) == 0
-    assert smoothed_loss(Fraction(0), Fraction(1)) == 0
-    assert smoothed_loss(Fraction(100), Fraction(10**9)) < 6  # proved no further
+    assert smooth_loss(Fraction(1), Fraction(1)) == 0
+    assert smooth_loss(Fraction(2), Fraction(1)) == 0
+    assert smooth_loss(Fraction(0), Fraction(1)) == 0
+    assert smooth_loss(Fraction(100), Fraction(10**9)) < 6  # proved no further
 
 
 def test_the_exact_epsilon_of_a_choice_and_a_table_is_that_of_dp_accounting():

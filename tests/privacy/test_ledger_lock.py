@@ -29,7 +29,7 @@ from understudy.release.reservations import reserve
 @contextmanager
 def held(book: LedgerFile, signature: bytes | None = None) -> Iterator[None]:
     """Hold the lock, as another process would; signed as given, or as a ledger signs it."""
-    with book._locked():
+    with book._lock():
         if signature is not None:
             book.path.with_name(book.path.name + ".lock").write_bytes(signature)
         yield

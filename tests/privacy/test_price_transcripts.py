@@ -30,7 +30,7 @@ from understudy.privacy.discovery_budget import (
     rows_to_be_seen,
     top_up_words,
 )
-from understudy.privacy.gaussian_privacy import gdp_epsilon_of, gdp_of, lone_loss, smoothed_loss
+from understudy.privacy.gaussian_privacy import gdp_epsilon_of, gdp_of, lone_loss, smooth_loss
 from understudy.privacy.group_privacy import group_promise
 from understudy.privacy.mechanisms import (
     choice_scale,
@@ -88,7 +88,7 @@ def test_conversions() -> None:
     for order, rate, rho in itertools.product((2, 9), (0.02, 0.5, 1.0), (0.001, 1.0)):
         lines.append(f"{order}, {rate}, {rho}: {show(find_multiplier(order, rate, rho))}")
     for amount, left in itertools.product((0.01, 1.0), (0.5, 4.0, 20.0)):
-        loss = float(smoothed_loss(Fraction(amount), Fraction(left)))
+        loss = float(smooth_loss(Fraction(amount), Fraction(left)))
         lines.append(f"{amount} of {left}: {show([loss, lone_loss(amount)])}")
     compare("conversions", lines)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from understudy import Table
-from understudy.auditing.discovery import _looks_again, listed_word_pairs
+from understudy.auditing.discovery import _looks_again, pair_listed_words
 from understudy.auditing.subjects import exact_findings
 from understudy.counting.partition import Tally
 from understudy.data.schema import Category, Schema
@@ -83,7 +83,7 @@ def test_a_share_that_was_given_is_kept() -> None:
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_one_row_with_a_public_word_loses_what_is_claimed(neighbours: Neighbours) -> None:
-    pairs, run_on = listed_word_pairs(neighbours), partial(_looks_again, 1.0)
+    pairs, run_on = pair_listed_words(neighbours), partial(_looks_again, 1.0)
     for pair in pairs:
         [finding] = exact_findings("rare words", 1.0, run_on, [pair])
         assert 0.49 < finding.measured <= 1.0 + 1e-9, pair.name
@@ -145,7 +145,7 @@ def look(cells: tuple[str, ...], most: int, again: bool) -> Look:
     else:
         finder.ask_words("x", Budget(0.5), 1e-6)
     found = dict(zip(finder.labels, noise.counts.tolist(), strict=True))
-    return found, (finder.find_words("x"), finder.unnamed("x"))
+    return found, (finder.find_words("x"), finder.count_unnamed("x"))
 
 
 @pytest.mark.parametrize("again", [False, True])

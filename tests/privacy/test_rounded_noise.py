@@ -72,7 +72,7 @@ def test_thinned_gaussians_have_the_distribution(scale: float) -> None:
     variance = square * 12 * square / (12 * square - 1)
     quick = 1 - 1 / (rounded_noise.QUICK_DIVISOR * scale**2)
     for size in (0, 1, round(scale), round(4 * scale), math.floor(8 * scale), round(11 * scale)):
-        low, high = rounded_noise._kept(size, exact, variance, 80)
+        low, high = rounded_noise._bound_kept(size, exact, variance, 80)
         assert high - low <= 2
         kept = low / (1 << 80)
         chance = stats.norm.sf((size - 0.5) / scale) - stats.norm.sf((size + 0.5) / scale)
@@ -86,9 +86,9 @@ def test_thinned_gaussians_have_the_distribution(scale: float) -> None:
 def test_bounds_of_what_is_kept_enclose_it_at_any_precision() -> None:
     scale, variance = Fraction(33, 2), _thinned(Fraction(33, 2))
     for size in (0, 20, 150):
-        narrow = rounded_noise._kept(size, scale, variance, 400)
+        narrow = rounded_noise._bound_kept(size, scale, variance, 400)
         for bits in (8, 33, 64, 200):
-            low, high = rounded_noise._kept(size, scale, variance, bits)
+            low, high = rounded_noise._bound_kept(size, scale, variance, bits)
             assert 0 < low < high <= low + 2
             assert low << (400 - bits) <= narrow[0] <= narrow[1] <= high << (400 - bits)
 
@@ -128,7 +128,7 @@ def _thinned(scale: Fraction) -> Fraction:
 def test_what_is_not_kept_for_sure_is_looked_at() -> None:
     scale, square = Fraction(16), Fraction(256)
     variance = square * 12 * square / (12 * square - 1)
-    kept = rounded_noise._kept(5, scale, variance, 96)[0]
+    kept = rounded_noise._bound_kept(5, scale, variance, 96)[0]
     below, above = ((kept >> 64) - 1, (kept >> 64) + 1)
     assert rounded_noise._is_kept(5, below, scale, variance, Words(0, 0))
     assert not rounded_noise._is_kept(5, above, scale, variance, Words(0, 0))

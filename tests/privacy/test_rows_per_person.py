@@ -45,8 +45,8 @@ from understudy.privacy.discovery_budget import noise_tail
 from understudy.privacy.mechanisms import (
     SCORE_GRID,
     SystemNoise,
-    cells_touched,
     choice_scale,
+    count_touched_cells,
     table_scale,
 )
 from understudy.privacy.plan import plan
@@ -252,7 +252,7 @@ def test_tables_of_neighbours_differ_by_no_more_than_the_noise_covers(most: int)
         for size in range(most + 1)
         for cells in itertools.combinations_with_replacement(range(4), size)
     ]
-    assert max(one for one, _ in distances) == most * cells_touched("add_remove")
+    assert max(one for one, _ in distances) == most * count_touched_cells("add_remove")
     assert max(two for _, two in distances) == most
 
 

@@ -152,7 +152,7 @@ def steps_of(table: Table, monkeypatch: pytest.MonkeyPatch) -> int:
         excess = int(table[0].sum() - table[1].sum())
         common, rare = table if excess >= 0 else table[::-1]
         room = np.empty((2, abs(excess) // 2 + 1), np.int32)
-        found = score_kernels._most_collected.py_func(common, rare, abs(excess), room)
+        found = score_kernels._collect_most.py_func(common, rare, abs(excess), room)
     assert found - table.sum() == kernel_mass(table)
     return sum(visits)
 

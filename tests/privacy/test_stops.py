@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy import BudgetError, InputError, Ledger, LedgerFile
-from understudy.privacy.budget import Budget, Currency, epsilon_of, exact, rounded_up, total
+from understudy.privacy.budget import Budget, Currency, epsilon_of, exact, round_up, total
 from understudy.privacy.ledger import MAX_STOPS
 
 NORMAL = NormalDist()
@@ -22,7 +22,7 @@ def asked(ledger: Ledger, parts: list[float]) -> Budget:
     """Debit parts of the budget; what they add up to, at least."""
     for part in parts:
         ledger.debit("q", Budget(float(f"{ledger.budget.amount * part:.12g}"), ledger.currency), "")
-    return Budget(rounded_up(total([entry.amount for entry in ledger.entries])), ledger.currency)
+    return Budget(round_up(total([entry.amount for entry in ledger.entries])), ledger.currency)
 
 
 PARTS = st.lists(st.floats(1e-6, 0.15), min_size=1, max_size=6)

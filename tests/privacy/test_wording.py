@@ -126,7 +126,7 @@ def places(model: Model, folder: Path) -> list[str]:
 @pytest.mark.parametrize("library", ["table", *FRAMES])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("schema", [SCHEMA, None])
-def test_every_place_says_what_was_taken_as_public(
+def test_every_place_says_what_was_list_public(
     library: str, neighbours: Any, schema: Schema | None, tmp_path: Path
 ) -> None:
     (tmp_path / "t.csv").write_text("n\n1\n2\n3\n")

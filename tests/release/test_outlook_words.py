@@ -6,7 +6,7 @@ import pytest
 
 from understudy.privacy.budget import Budget
 from understudy.privacy.discovery_budget import Outlook
-from understudy.release.preflight import describe_outlook, round_up
+from understudy.release.preflight import describe_outlook, round_up_for_people
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ from understudy.release.preflight import describe_outlook, round_up
     ],
 )
 def test_two_digits_are_told_and_never_too_few(number: float, told: int) -> None:
-    assert round_up(number) == told
-    assert isinstance(round_up(number), int)
+    assert round_up_for_people(number) == told
+    assert isinstance(round_up_for_people(number), int)
 
 
 def outlook(**changes: float) -> Outlook:

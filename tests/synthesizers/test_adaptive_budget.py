@@ -62,7 +62,7 @@ def test_the_balanced_share_is_where_the_largest_gap_is_worth_its_price(currency
         each = whole.split(share, 1 - share)[0].equally(len(LARGE))[0]
         return learner(LARGE, mean_integer_noise(each, "add_remove") / np.sqrt(2 / np.pi))
 
-    share = OneWayWorth(known(spent)).balanced_share(whole, spent, rounds)
+    share = OneWayWorth(known(spent)).balance_share(whole, spent, rounds)
     assert spent < share < 1
     step = whole.equally(round(rounds * len(LARGE)))[0]
     assert OneWayWorth(known(share)).rows(step) == pytest.approx(500, rel=1e-6)
@@ -84,7 +84,7 @@ def test_the_clear_share_leaves_little_noise_in_single_columns(currency: Any) ->
     noise = np.sqrt(OneWayWorth(known(share)).squares.mean())
     assert noise == pytest.approx(CLEAR_NOISE * 1000, rel=2e-2)
     first = OneWayWorth(known(spent)).first_share(whole, spent, rounds)
-    balanced = OneWayWorth(known(spent)).balanced_share(whole, spent, rounds)
+    balanced = OneWayWorth(known(spent)).balance_share(whole, spent, rounds)
     assert first == max(balanced, min(share, MAX_CLEAR_SHARE))
 
 

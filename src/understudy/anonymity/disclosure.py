@@ -162,7 +162,7 @@ def intersect_releases(table: Microdata, first: Ints, second: Ints, sensitive: s
     """
     values = table[sensitive]
     both = np.flatnonzero((first >= 0) & (second >= 0))
-    held = [_held_values(groups, values) for groups in (first, second)]
+    held = [_find_held_values(groups, values) for groups in (first, second)]
     certain = 0
     for start in range(0, len(both), 65_536):
         rows = both[start : start + 65_536]
@@ -210,7 +210,7 @@ def difference_releases(
     )
 
 
-def _held_values(groups: Ints, values: ColumnValues) -> NDArray[np.bool_]:
+def _find_held_values(groups: Ints, values: ColumnValues) -> NDArray[np.bool_]:
     held = np.zeros((int(groups.max(initial=-1)) + 1, values.size), dtype=bool)
     kept = groups >= 0
     held[groups[kept], values.codes[kept]] = True
@@ -218,6 +218,6 @@ def _held_values(groups: Ints, values: ColumnValues) -> NDArray[np.bool_]:
 
 
 def _certain_alone(groups: Ints, values: ColumnValues) -> int:
-    held = _held_values(groups, values).sum(axis=1)
+    held = _find_held_values(groups, values).sum(axis=1)
     kept = groups >= 0
     return int((held[groups[kept]] == 1).sum())

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from understudy.attacks.features import Floats
-from understudy.attacks.verdicts import FALSE_FINDING_RATE, SHUFFLES, among_shuffled
+from understudy.attacks.verdicts import FALSE_FINDING_RATE, SHUFFLES, rank_among_shuffled
 
 
 def chance_by_shuffling(
@@ -31,8 +31,8 @@ def chance_by_shuffling(
         for target, line in enumerate(lines):
             advantage = line[order[:, target + 1]].mean(axis=1) - line[order[:, 0]].mean(axis=1)
             shuffled[start : start + len(order), target] = advantage
-    average = among_shuffled(float(found.mean()), shuffled.mean(axis=1))
-    single = among_shuffled(float(found.max()), shuffled.max(axis=1))
+    average = rank_among_shuffled(float(found.mean()), shuffled.mean(axis=1))
+    single = rank_among_shuffled(float(found.max()), shuffled.max(axis=1))
     return min(1.0, 2 * min(average, single))
 
 

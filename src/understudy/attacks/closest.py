@@ -32,8 +32,8 @@ from understudy.attacks.verdicts import (
     FALSE_FINDING_RATE,
     SHUFFLES,
     Attack,
-    among_shuffled,
     give_verdict,
+    rank_among_shuffled,
 )
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import Progress
@@ -94,7 +94,7 @@ def closest_record(
     share, deviation = nearer_share(weights, rows)
     chance = rows / pool.rows
     shuffled = shuffle_shares(weights, rows, rng)
-    p_value = among_shuffled(share, shuffled)
+    p_value = rank_among_shuffled(share, shuffled)
     allowed = None
     if promise is not None:
         allowed = promise.nearer(rows, theirs.rows)
@@ -178,7 +178,7 @@ def exact_copies(
     of_records = np.concatenate([weights[in_real], weights[in_holdout]])
     share, deviation = nearer_share(of_records, real.rows)
     shuffled = shuffle_shares(of_records, real.rows, rng)
-    p_value = among_shuffled(share, shuffled)
+    p_value = rank_among_shuffled(share, shuffled)
     are_copies = look_copied(in_synthetic, in_real)
     return Attack(
         "exact copies",

@@ -222,7 +222,7 @@ def by_chance(excess: float, deviation: float) -> float:
     return 1 - NormalDist().cdf(excess / deviation)
 
 
-def among_shuffled(found: float, shuffled: NDArray[np.float64]) -> float:
+def rank_among_shuffled(found: float, shuffled: NDArray[np.float64]) -> float:
     """How often chance alone gives at least what was found, by what shuffling gave; what was found
     is one of them.
     """

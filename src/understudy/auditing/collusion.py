@@ -24,7 +24,7 @@ from understudy.errors import InputError
 from understudy.federation.noise_shares import gaussian_share
 from understudy.federation.terms import ENCRYPTED, Terms
 from understudy.privacy.budget import Budget, Neighbours, epsilon_of, rho_of
-from understudy.privacy.mechanisms import cells_touched, table_scale
+from understudy.privacy.mechanisms import count_touched_cells, table_scale
 
 RELATIONS: tuple[Neighbours, ...] = ("add_remove", "replace")
 OWNERS = ("first", "last")
@@ -98,7 +98,7 @@ def laplace_loss(epsilon: float, relation: Neighbours, colluders: int) -> float:
     discrete Laplace noise in it; a replaced row changes two cells.
     """
     law = share_log_pmf(table_scale(Budget(epsilon), relation, 1), _shares(colluders))
-    return cells_touched(relation) * float(np.abs(np.diff(law)).max())
+    return count_touched_cells(relation) * float(np.abs(np.diff(law)).max())
 
 
 def gaussian_loss(epsilon: float, relation: Neighbours, colluders: int) -> float:
@@ -107,7 +107,7 @@ def gaussian_loss(epsilon: float, relation: Neighbours, colluders: int) -> float
     """
     rho = rho_of(epsilon, DELTA)
     scale = gaussian_share(table_scale(Budget(rho, "rho"), relation, 1), _shares(colluders))
-    return epsilon_of(cells_touched(relation) / (2 * scale**2), DELTA)
+    return epsilon_of(count_touched_cells(relation) / (2 * scale**2), DELTA)
 
 
 def share_log_pmf(scale: float, shares: int) -> NDArray[np.float64]:

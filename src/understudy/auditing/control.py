@@ -105,7 +105,7 @@ def noisy_table(
     return simulate
 
 
-def released_exactly(value: float, other: float, scale: float) -> Simulate:
+def simulate_exact_release(value: float, other: float, scale: float) -> Simulate:
     """A noisy count beside a value that is released as it is."""
 
     def simulate(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:

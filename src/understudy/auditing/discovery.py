@@ -30,9 +30,9 @@ from understudy.auditing.subjects import (
     fit_often,
 )
 from understudy.auditing.unknown_pairs import (
-    listed_word_pairs,
     make_unknown_pairs,
     odd_cell_pairs,
+    pair_listed_words,
     unheard_pair,
 )
 from understudy.counting.columns import MemoryColumns
@@ -77,7 +77,7 @@ def discovery(
         yield from exact_findings(name, epsilon, run_on, pairs, DELTA)
         run_on = partial(_looks_again, epsilon)
         name = f"words of a public list, {relation}"
-        yield from exact_findings(name, epsilon, run_on, listed_word_pairs(relation))
+        yield from exact_findings(name, epsilon, run_on, pair_listed_words(relation))
         for currency in NAMING_NOISE:
             yield _measure_naming(epsilon, relation, currency, 1)
     for currency in NAMING_NOISE:

@@ -28,7 +28,7 @@ from understudy.auditing.profiles import Outcomes, joint_epsilon
 from understudy.data.frames import Frame
 from understudy.mechanisms.distributions import choice_log_probabilities
 from understudy.privacy.mechanisms import Counts, Noise, Rule
-from understudy.privacy.renyi import epsilon_at, sampled_divergence
+from understudy.privacy.renyi import bound_sampled_divergence, epsilon_at
 
 Run = Callable[[Frame, Noise], object]
 """Does what is audited, on a table, with the given noise, and returns what is released (or nothing,
@@ -235,7 +235,7 @@ class ExactLoss:
         """What the questions on the way lose together, where divergences are added up at an
         order.
         """
-        of_samples = [sampled_divergence(order, *one) / order for one in self.sampled]
+        of_samples = [bound_sampled_divergence(order, *one) / order for one in self.sampled]
         return epsilon_at(order, self.rho + sum(of_samples), delta)
 
     @property

@@ -35,10 +35,10 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, SystemNoise
 from understudy.privacy.renyi import (
     best_order,
+    bound_sampled_divergence,
     epsilon_at,
     find_multiplier,
     rho_at,
-    sampled_divergence,
 )
 from understudy.privacy.vectors import VectorSum
 
@@ -257,7 +257,7 @@ def replace_clip(question: VectorSum) -> VectorSum:
     )
 
 
-def unclipped_loss(epsilon: float) -> float:
+def lose_without_clip(epsilon: float) -> float:
     """Gradients as long as they are, with noise for a length of 1."""
     training = TrainingRun(epsilon=epsilon)
 
@@ -272,14 +272,14 @@ def unclipped_loss(epsilon: float) -> float:
     return exact_loss(run, canary_pair(), paths=1).epsilon_at(training.order, DELTA)
 
 
-def clipped_loss(epsilon: float) -> float:
+def lose_with_clip(epsilon: float) -> float:
     """The same with clipping."""
     training = TrainingRun(epsilon=epsilon, rate=0.25, steps=5)
     run: Callable[[Table, Noise], object] = partial(training.run, 3)
     return exact_loss(run, canary_pair(), paths=1).epsilon_at(training.order, DELTA)
 
 
-def shuffled_loss(epsilon: float, rate: float = 0.01) -> float:
+def lose_by_shuffle(epsilon: float, rate: float = 0.01) -> float:
     """Batches by a shuffle, each row once an epoch, with the noise that Poisson samples need.
 
     Where the batches are known, or all other rows are, a row is in one step of an epoch for sure:
@@ -295,7 +295,7 @@ def two_passes_loss(epsilon: float) -> float:
     """
     training = TrainingRun(epsilon=epsilon, rate=0.25, steps=20)
     twice = training.multiplier / math.sqrt(2)
-    divergence = sampled_divergence(training.order, training.rate, twice)
+    divergence = bound_sampled_divergence(training.order, training.rate, twice)
     return epsilon_at(training.order, training.steps * divergence / training.order, DELTA)
 
 
@@ -320,7 +320,7 @@ def gradient_controls() -> tuple[Control, ...]:
             "DP-SGD",
             full,
             1.0,
-            exact=lambda: unclipped_loss(1.0),
+            exact=lambda: lose_without_clip(1.0),
             unit=unit,
         ),
         Control(
@@ -328,7 +328,7 @@ def gradient_controls() -> tuple[Control, ...]:
             "DP-SGD",
             full,
             1.0,
-            exact=lambda: shuffled_loss(1.0),
+            exact=lambda: lose_by_shuffle(1.0),
             unit=unit,
         ),
         Control(
@@ -357,7 +357,7 @@ def sound_gradient_controls(epsilon: float) -> tuple[Control, ...]:
             "sound",
             "one row more, of full length",
             epsilon,
-            exact=lambda: clipped_loss(epsilon),
+            exact=lambda: lose_with_clip(epsilon),
             broken=False,
             unit=unit_at(DELTA),
         ),

@@ -55,15 +55,15 @@ def audit_mechanisms(
     epsilon: float, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
 ) -> Iterator[Finding]:
     """All findings about all mechanisms."""
-    yield from _stated_losses(epsilon)
-    yield from _watched_doors(epsilon)
+    yield from _compare_stated_losses(epsilon)
+    yield from _watch_doors(epsilon)
     yield from _runs(epsilon, runs, confidence, seed)
 
 
 # --------------------------------------------------------------------------- stated probabilities
 
 
-def _stated_losses(epsilon: float) -> Iterator[Finding]:
+def _compare_stated_losses(epsilon: float) -> Iterator[Finding]:
     apart = "as far apart as can be"
     for added in (
         Geometric(epsilon=epsilon),
@@ -175,7 +175,7 @@ def _sparse_loss(epsilon: float) -> float:
 # --------------------------------------------------------------------------- watched doors
 
 
-def _watched_doors(epsilon: float) -> Iterator[Finding]:
+def _watch_doors(epsilon: float) -> Iterator[Finding]:
     """What really goes into the noise, and at which scale."""
     low, high = _one_up_all_down()
     asked: dict[str, tuple[Callable[[Any, Ledger, Noise], object], Any, Any]] = {

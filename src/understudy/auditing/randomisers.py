@@ -199,7 +199,7 @@ def loss_of_noise(randomiser: SummedHistogram | LocalLaplace) -> Finding:
 # --------------------------------------------------------------------------- biases
 
 
-def expected_estimate(
+def expect_estimate(
     randomiser: Any, reports: Iterable[tuple[int, ...]], code: Any
 ) -> np.ndarray[Any, Any]:
     """What one person's report leads to on average, exactly but for floating point."""
@@ -216,7 +216,7 @@ def bias_of_values(randomiser: FiniteRandomiser) -> Finding:
     reports = list(randomiser.possible_reports())
     truths = np.eye(randomiser.size)
     measured = max(
-        float(np.abs(expected_estimate(randomiser, reports, code) - truths[code]).max())
+        float(np.abs(expect_estimate(randomiser, reports, code) - truths[code]).max())
         for code in range(randomiser.size)
     )
     return replace(
@@ -228,7 +228,7 @@ def bias_of_signs(randomiser: Duchi) -> Finding:
     """For numbers inside the range, how far the expected estimate is from them."""
     steps = [NUMBER_STEPS * place // 7 for place in range(1, randomiser.dimensions + 1)]
     truth = np.array(steps) / NUMBER_STEPS * (randomiser.high - randomiser.low) + randomiser.low
-    expected = expected_estimate(randomiser, randomiser.possible_reports(), steps)
+    expected = expect_estimate(randomiser, randomiser.possible_reports(), steps)
     measured = float(np.abs(expected - truth).max())
     finding = _make_finding(randomiser, "numbers inside the range", measured, 0.0)
     return replace(finding, claimed=NO_BIAS, unit="bias")

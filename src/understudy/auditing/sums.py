@@ -188,17 +188,17 @@ def sums_loss(
     return exact_loss(run, pair).epsilon
 
 
-def unclipped_loss(epsilon: float) -> float:
+def lose_without_bounds(epsilon: float) -> float:
     """Sums without clipping."""
     return sums_loss(_UnclippedSums, [Number("x")], epsilon)
 
 
-def uncounted_loss(epsilon: float) -> float:
+def lose_without_count(epsilon: float) -> float:
     """Products whose number was forgotten."""
     moments: dict[str, Any] = {"moments": "products", "shares": {"moments": 1.0}}
     return sums_loss(_NoiseOfSums, NUMBERS, epsilon, **moments)
 
 
-def clipped_loss(epsilon: float) -> float:
+def lose_with_bounds(epsilon: float) -> float:
     """Sums and products as they should be."""
     return sums_loss(Sum, NUMBERS, epsilon, moments="products")

@@ -62,7 +62,7 @@ LISTED_WORDS: dict[str, tuple[Sequence[str], str]] = {
 """Columns of words and one more cell. Words that occur once are kept only if they are public."""
 
 
-def listed_word_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+def pair_listed_words(neighbours: Neighbours) -> tuple[Pair, ...]:
     """Pairs that differ by a word of a public list."""
     return _one_cell_pairs(LISTED_WORDS, neighbours)
 

@@ -331,7 +331,7 @@ class Tally:
     def add(self, words: Iterable[str], counts: Iterable[int]) -> None:
         """Count distinct words that were not counted before; the empty one is a missing value."""
         by_skeleton: dict[str, tuple[list[str], list[int]]] = {}
-        marks, listed = _mark_places(), _listed_words()
+        marks, listed = _mark_places(), _list_words()
         for word, count in zip(words, counts, strict=True):
             self.rows += count
             bare = word.strip()
@@ -399,7 +399,7 @@ def _mark_places() -> dict[str, int]:
 
 
 @cache
-def _listed_words() -> dict[str, list[int]]:
+def _list_words() -> dict[str, list[int]]:
     """In which vocabularies each word is."""
     listed: dict[str, list[int]] = {}
     for place, words in enumerate(VOCABULARIES):

@@ -71,7 +71,7 @@ def spacings_of(form: Format) -> tuple[Spacing, ...]:
     found = [Spacing(step) for step in grids_of(form.kind)]
     found += [
         Spacing(step, notation)
-        for notation in fixed_notations(form)
+        for notation in list_fixed_notations(form)
         for step in REAL_GRIDS[1:-1]
         if decimals_of(step) <= _places_of(notation)
     ]
@@ -83,7 +83,7 @@ def spacings_of(form: Format) -> tuple[Spacing, ...]:
     return tuple(found)
 
 
-def fixed_notations(form: Format) -> tuple[str, ...]:
+def list_fixed_notations(form: Format) -> tuple[str, ...]:
     """The notations of a format for each number of places after the point."""
     if form == PLAIN_REAL:
         return FIXED_PLACES
@@ -158,7 +158,7 @@ def _find_writings(form: Format, words: Sequence[str], mark: str) -> dict[str, N
         return found
     decimals = [word.partition(mark)[2] for word in words]
     places = np.array([len(digits) * digits.isdigit() for digits in decimals])
-    found |= {notation: places == _places_of(notation) for notation in fixed_notations(form)}
+    found |= {notation: places == _places_of(notation) for notation in list_fixed_notations(form)}
     if form == PLAIN_REAL:  # some are written with powers of ten
         needed = [_SHORTEST.fullmatch(word) is not None for word in words]
     else:

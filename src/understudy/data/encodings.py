@@ -43,7 +43,7 @@ def as_utf8(
     found: list[Path] = []
     notes: list[str] = []
     for place, path in enumerate(files):
-        chosen = encoding or _marked_encoding(path, compressed)
+        chosen = encoding or _read_mark(path, compressed)
         if chosen is None and _is_utf8(path, compressed):
             found.append(path)
             continue
@@ -74,7 +74,7 @@ def _note(path: Path, chosen: str | None) -> str:
     return f"{path} was read as {chosen.upper()}, by its byte order mark."
 
 
-def _marked_encoding(path: Path, compressed: bool) -> str | None:
+def _read_mark(path: Path, compressed: bool) -> str | None:
     with bytes_of(path, compressed) as file:
         start = file.read(4)
     return next((name for mark, name in _MARKS_OF_ORDER.items() if start.startswith(mark)), None)

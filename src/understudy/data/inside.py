@@ -169,7 +169,7 @@ class Inside:
             if limits is not None:
                 pieces = [part for piece in pieces for part in piece.within(limits)]
             whole = sum(piece.weight for piece in pieces)
-            found += [(place, piece.scaled(1 / whole)) for piece in pieces if piece.weight]
+            found += [(place, piece.scale_weights(1 / whole)) for piece in pieces if piece.weight]
         # "missing" gets a bin of its own, so that one lookup serves all rows.
         found.append((attribute.bins, _Piece(attribute.edges[-1], attribute.edges[-1], 1.0, None)))
         self._place(found)
@@ -298,7 +298,7 @@ class Inside:
         if rounding is None:
             return places
         if self.attribute.heaping:
-            return self._heaped(grid, places, first, count, rounding)
+            return self._heap(grid, places, first, count, rounding)
         share = self.attribute.first_of_month
         if self.attribute.weekdays:
             # What is put on the first of a month does not care for the weekday.
@@ -329,7 +329,7 @@ class Inside:
         moved = np.where(later < first + count, later, later - 7 * day)
         return np.where(moved >= first, moved, places)
 
-    def _heaped(
+    def _heap(
         self,
         grid: Grid,
         places: NDArray[np.int64],
@@ -409,7 +409,7 @@ class _Piece:
         """Whether no value lies in it."""
         return self.grid is not None and self.start < self.end and self.count <= 0
 
-    def scaled(self, factor: float) -> _Piece:
+    def scale_weights(self, factor: float) -> _Piece:
         weight = self.weight * factor
         return _Piece(
             self.start, self.end, weight, self.grid, closed=self.closed, uneven=self.uneven

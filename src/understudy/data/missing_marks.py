@@ -12,7 +12,7 @@ from understudy.data.columns import Column, Table
 from understudy.data.sql import literal, quote_name
 
 
-def marked_columns(
+def write_marked_columns(
     kinds: Mapping[str, str],
     marks: Sequence[str],
     *,

@@ -38,7 +38,7 @@ def cut_between_values(attribute: Quantity) -> tuple[float, ...]:
         edges = (*edges[:-1], math.nextafter(edges[-1], math.inf))
     if attribute.values:
         listed = sorted(attribute.values)
-        return tuple(_between_listed(listed, edge) for edge in edges)
+        return tuple(_choose_between(listed, edge) for edge in edges)
     if attribute.step is None and not attribute.whole:
         return edges
     grid = Grid(attribute.step or 1)
@@ -56,7 +56,7 @@ def whole_cuts(attribute: Quantity) -> tuple[int, ...]:
     return tuple(math.ceil(cut) for cut in cut_between_values(attribute))
 
 
-def _between_listed(listed: list[float], edge: float) -> float:
+def _choose_between(listed: list[float], edge: float) -> float:
     place = bisect_left(listed, edge)
     if place in (0, len(listed)):
         return edge

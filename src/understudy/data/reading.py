@@ -22,7 +22,7 @@ from understudy.data.csv_files import check_names, csv_complaint, csv_relation, 
 from understudy.data.encodings import as_utf8
 from understudy.data.files import existing_file
 from understudy.data.kinds import CASTS, Ask, csv_format, csv_kinds, csv_number
-from understudy.data.missing_marks import marked_columns
+from understudy.data.missing_marks import write_marked_columns
 from understudy.data.other_files import READERS, read_arrow
 from understudy.data.read_options import Reading, ReadOptions
 from understudy.data.sql import first_line, literal, new_engine, quote_name
@@ -172,7 +172,7 @@ class _Loader:
         return dict.fromkeys(names)
 
     def _keep(self, kinds: Mapping[str, str], relation: str, keep: str = "TABLE") -> None:
-        columns = marked_columns(kinds, self.options.missing_marks)
+        columns = write_marked_columns(kinds, self.options.missing_marks)
         self.engine.execute(f"CREATE {keep} raw AS SELECT {columns} FROM {relation}")
 
 

@@ -63,7 +63,7 @@ def satisfy(
         attribute = schema[formula.name]
         assert isinstance(attribute, Computed)
         numbers = formula.expression.evaluate({name: values[name] for name in formula.inputs})
-        columns[formula.name] = _computed_column(attribute, numbers)
+        columns[formula.name] = _write_computed(attribute, numbers)
         values[formula.name] = column_numbers(columns[formula.name], attribute)
     ordered = {a.name: columns[a.name] for a in schema if a.name in columns}
     return Table(ordered, table.source)
@@ -154,7 +154,7 @@ def _draw_one_by_one(boxes: Boxes, rng: np.random.Generator) -> Iterator[dict[st
     yield values
 
 
-def _computed_column(attribute: Computed, numbers: Numbers) -> Column:
+def _write_computed(attribute: Computed, numbers: Numbers) -> Column:
     """The result of a formula, written as its column is; what cannot be computed is missing."""
     low, high = _WRITABLE.get(attribute.kind, (-(2.0**53), 2.0**53))
     absent = ~((numbers >= low) & (numbers <= high))

@@ -44,7 +44,7 @@ from understudy.privacy.budget import (
 from understudy.privacy.domain import Domain
 from understudy.privacy.exact_noise import MAX_SHARED_SCALE
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import cells_touched
+from understudy.privacy.mechanisms import count_touched_cells
 from understudy.privacy.sum_sensitivity import Block, Part
 from understudy.privacy.sum_wire import sum_from_wire, sum_to_wire
 from understudy.privacy.sums import PARTS, Sum
@@ -189,7 +189,7 @@ class EncryptionPlan:
         found: list[Item] = []
         for axes in self.tables:
             cells = self.domain.cells(axes)
-            touched = float(cells_touched(self.neighbours))
+            touched = float(count_touched_cells(self.neighbours))
             found.append(self._item(len(found), describe(axes), cells, self.max_rows, touched))
         if self.scores:
             pairs = len(self.pairs)

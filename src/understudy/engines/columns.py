@@ -16,7 +16,7 @@ from understudy.data.words import write_moment, write_number
 from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import Raw
 from understudy.engines.persons import limit_rows_per_person, whose
-from understudy.engines.rows import COLUMNS_AT_A_TIME, EngineTable, changed_error, make_batches
+from understudy.engines.rows import COLUMNS_AT_A_TIME, EngineTable, explain_change, make_batches
 from understudy.errors import InputError
 from understudy.privacy.contributions import LeftOut
 
@@ -57,7 +57,7 @@ class EngineColumns:
         self._engine.check_unchanged()
         totals = {column.tally.rows for column in columns}
         if len(totals) != 1:
-            raise changed_error(self.source)
+            raise explain_change(self.source)
         rows = totals.pop()
         self._table.check_rows(rows)
         if self._person is not None:
@@ -81,7 +81,7 @@ class EngineColumns:
         query = f"SELECT count(*), count({owner}) FROM {self._engine.relation}"
         every, known = (int(column[0]) for column in self._engine.numbers(query))
         if known < kept:
-            raise changed_error(self.source)
+            raise explain_change(self.source)
         return LeftOut(known - kept, every - known, person, self._most)
 
 

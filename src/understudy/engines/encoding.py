@@ -205,7 +205,7 @@ class CellCode:
             if kind != "real":
                 value = self.dialect.cast(value, "real")
             edges = [f"'{float(cut)!r}'" for cut in cut_between_values(attribute)[1:-1]]
-            code = self._typed_bins(value, edges, "real")
+            code = self._write_typed_bins(value, edges, "real")
         mark = missing_number(attribute)
         if not math.isnan(mark):  # a number may stand for "missing": -99, say
             if kind == "real":
@@ -242,12 +242,12 @@ class CellCode:
             code = self._steps(attribute, self._epoch(attribute, value, kind))
         else:
             edges, compared = self._texts_of_moments(kind, whole_cuts(attribute)[1:-1])
-            code = self._typed_bins(value, edges, compared)
+            code = self._write_typed_bins(value, edges, compared)
         mark = missing_number(attribute)
         if math.isnan(mark):
             return code
         # A datetime is that date, or that second, if it lies between its beginning and its end.
-        between = self._written_moments(kind, [mark, mark + 1])
+        between = self._write_moments(kind, [mark, mark + 1])
         conditions = [f"{value} >= {between[0]}", *(f"{value} < {end}" for end in between[1:])]
         return f"CASE WHEN {' AND '.join(conditions)} THEN {self.missing} ELSE {code} END"
 
@@ -274,7 +274,7 @@ class CellCode:
             known = f"CASE WHEN n{self.place} IS NOT NULL THEN {code} ELSE {known} END"
         return self._case(self._null(), known)
 
-    def _written_moments(self, kind: str, moments: Sequence[float]) -> list[str]:
+    def _write_moments(self, kind: str, moments: Sequence[float]) -> list[str]:
         """Numbers of the attribute's unit as dates or datetimes."""
         texts, compared = self._texts_of_moments(kind, moments)
         return [self.dialect.cast(text, compared) for text in texts]
@@ -344,7 +344,7 @@ class CellCode:
         lower, upper = max(attribute.lower, first), min(attribute.upper, last)
         if not first <= lower <= upper <= last:  # no date lies between the bounds
             return self.dialect.number(attribute.lower, "real")
-        between = self._written_moments(kind, [math.floor(lower), math.ceil(upper)])
+        between = self._write_moments(kind, [math.floor(lower), math.ceil(upper)])
         real = self.dialect.cast
         if kind == "date":
             number = real(self.dialect.days(value), "real")
@@ -377,7 +377,7 @@ class CellCode:
         above = self._bins(value, edges[middle + 1 :], first + middle + 1)
         return f"CASE WHEN {value} < {edges[middle]} THEN {below} ELSE {above} END"
 
-    def _typed_bins(self, value: str, edges: Sequence[str], kind: str) -> str:
+    def _write_typed_bins(self, value: str, edges: Sequence[str], kind: str) -> str:
         """The same with edges that are texts of a kind."""
         if self.dialect.count_reached is not None and len(edges) > _MANY_BINS:
             return self._count_bins(value, edges, kind)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from understudy.counting.cuboids import Cuboid
 from understudy.counting.sums import Summer
 from understudy.data.schema import Schema
-from understudy.engines.rows import EngineRows, EngineTable, changed_error
+from understudy.engines.rows import EngineRows, EngineTable, explain_change
 from understudy.engines.sums import EngineSummer
 from understudy.errors import InputError
 
@@ -32,7 +32,7 @@ class LaterRows:
     def _coded(self) -> EngineRows:
         coded = self._table.encode(self.schema)
         if coded.rows != self.rows:
-            raise changed_error(self._table.source)
+            raise explain_change(self._table.source)
         return coded
 
     @property

@@ -187,7 +187,7 @@ class EngineRows:
             return None
         every, known = self._one(f"SELECT count(*), count(p) FROM ({inner}) r")
         if known < self.rows:
-            raise changed_error(self.source)
+            raise explain_change(self.source)
         return LeftOut(known - self.rows, every - known, person, most)
 
     def _collapse(self, names: str) -> None:
@@ -216,7 +216,7 @@ class EngineRows:
             f"SELECT count(*), CAST(COALESCE(sum(w), 0) AS BIGINT) FROM {grouped}"
         )
         if total != self.rows:
-            raise changed_error(self.source)
+            raise explain_change(self.source)
         self.engine.drop(coded)
 
     def _outside(self) -> tuple[Outside, ...]:
@@ -270,7 +270,7 @@ class EngineRows:
         )
         np.add.at(found, np.asarray(numbers, dtype=np.int64), np.asarray(weights, dtype=np.int64))
         if int(found.sum()) != self.rows:
-            raise changed_error(self.source)
+            raise explain_change(self.source)
         return found
 
     def _pair_modelled(self) -> Iterator[tuple[CellCode, Attribute]]:
@@ -305,7 +305,7 @@ class EngineRows:
             answers = [(codes, weights)]
         else:
             columns = ", ".join(
-                f"COALESCE(CAST(e{place} AS {self._signed_type(place)}), -1) AS e{place}"
+                f"COALESCE(CAST(e{place} AS {self._choose_signed_type(place)}), -1) AS e{place}"
                 for place in used
             )
             grouping = ", ".join(f"({names})" for names in wanted)
@@ -319,10 +319,10 @@ class EngineRows:
             ]
         for _, weights in answers:
             if int(weights.sum(dtype=np.int64)) != self.rows:
-                raise changed_error(self.source)
+                raise explain_change(self.source)
         return answers
 
-    def _signed_type(self, place: int) -> str:
+    def _choose_signed_type(self, place: int) -> str:
         """A type that holds the codes of a column, and -1."""
         if self.cells[place].codes <= 1 << 15:
             return "SMALLINT"
@@ -358,7 +358,7 @@ class EngineRows:
         return [int(column[0]) for column in self.engine.numbers(query)]
 
 
-def changed_error(source: str) -> EngineError:
+def explain_change(source: str) -> EngineError:
     """What to say when a count does not add up."""
     return EngineError(
         f"{source} changed while it was being read; try again when nobody writes to it."

@@ -28,7 +28,7 @@ from understudy.engines.coded_cells import open_coded_query
 from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import CellCode, Raw
 from understudy.engines.extended import fold_codes
-from understudy.engines.rows import EngineTable, changed_error, make_batches
+from understudy.engines.rows import EngineTable, explain_change, make_batches
 from understudy.errors import InputError
 
 SUMS_AT_A_TIME = 400
@@ -217,7 +217,7 @@ class _Query:
             cells = cells * size + code
         counted, *totals = columns[len(shape) :]
         if int(counted.sum()) > self.rows:
-            raise changed_error(self.table.source)
+            raise explain_change(self.table.source)
         counts = np.zeros(len(found), dtype=np.int64)
         np.add.at(counts, cells, counted)
         for place, total in enumerate(totals):

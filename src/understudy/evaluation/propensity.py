@@ -34,8 +34,8 @@ def propensity(tables: Comparison, seed: int = 0) -> Propensity:
         [_codes(side, names)[rows] for side, rows in zip(tables, chosen, strict=True)]
     )
     values = np.vstack([_values(side)[rows] for side, rows in zip(tables, chosen, strict=True)])
-    auc, weights = _cross_fitted(codes, synthetic, rng)
-    auc_values, weights_values = _cross_fitted(values, synthetic, rng)
+    auc, weights = _cross_fit(codes, synthetic, rng)
+    auc_values, weights_values = _cross_fit(values, synthetic, rng)
     pmse, expected = propensity_error(codes.astype(np.int64), synthetic)
     return Propensity(
         rows=len(synthetic),
@@ -68,7 +68,7 @@ def _values(side: Side) -> NDArray[np.float32]:
     return as_float32(np.column_stack(columns))
 
 
-def _cross_fitted(
+def _cross_fit(
     features: NDArray[Any], synthetic: NDArray[Any], rng: np.random.Generator
 ) -> tuple[float, NDArray[np.float64]]:
     """The area under the curve of rows judged by trees that never saw them, and how much each

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from understudy.errors import InputError
-from understudy.privacy.budget import check_delta, check_epsilon, exact, round_down, rounded_up
+from understudy.privacy.budget import check_delta, check_epsilon, exact, round_down, round_up
 
 _EXACT = Context(prec=5000, Emin=-999_999, Emax=999_999, traps=[Inexact])
 """Room for any sum of numbers as programs write them; rounding would be an error."""
@@ -63,7 +63,7 @@ class Price:
 
     def numbers_up(self) -> tuple[float, float]:
         """Both as plain numbers, never less than they are: for what was spent."""
-        return rounded_up(self.epsilon), rounded_up(self.delta)
+        return round_up(self.epsilon), round_up(self.delta)
 
     def __str__(self) -> str:
         epsilon, delta = self.numbers()

@@ -122,7 +122,7 @@ class Database:
             the trail. False is for bulk that touches none of these (reports of a survey).
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._not_nested())
+            stack.enter_context(self._forbid_nesting())
             if self.is_sqlite:
                 stack.enter_context(self._take_turns())
             stack.enter_context(self._speaking())
@@ -153,7 +153,7 @@ class Database:
         )
 
     @contextlib.contextmanager
-    def _not_nested(self) -> Iterator[None]:
+    def _forbid_nesting(self) -> Iterator[None]:
         """One thread, one writing transaction: a second would wait for the first for ever."""
         if getattr(self._thread, "writes", False):
             raise AssertionError("a writing transaction inside another")

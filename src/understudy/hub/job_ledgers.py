@@ -63,7 +63,7 @@ class JobLedger(LedgerFile):
         granted = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
         if self.read()["allowance"] == granted:
             return
-        with self._locked():
+        with self._lock():
             document = self.read()
             document["allowance"] = granted
             self._write(document)

@@ -334,7 +334,7 @@ class Learner(BaseEstimator):
     def _open_ledger(self, source: MemorySource) -> Iterator[tuple[Ledger, Budget]]:
         """The ledger of a fit and what it may spend; a file is reserved first, settled last."""
         shared = self.ledger
-        public = self._taken_as_public()
+        public = self._list_public()
         if isinstance(shared, Ledger):
             shared.taken_as_public = tuple(dict.fromkeys((*shared.taken_as_public, *public)))
             yield shared, self._price(shared)
@@ -369,7 +369,7 @@ class Learner(BaseEstimator):
             ledger.debit(type(self).__name__, price, "")  # refuses, and says what is left
         return price
 
-    def _taken_as_public(self) -> tuple[str, ...]:
+    def _list_public(self) -> tuple[str, ...]:
         return (COLUMNS_OF_X, BOUNDS)
 
     # ---- scikit-learn
@@ -430,7 +430,7 @@ class Classifier(Learner):
             return y  # all of them are public
         return super()._target_cells(y)
 
-    def _taken_as_public(self) -> tuple[str, ...]:
+    def _list_public(self) -> tuple[str, ...]:
         if isinstance(self.classes, str) and self.classes == OBSERVED:
             return (COLUMNS_OF_X, BOUNDS, OBSERVED_CLASSES)
         return (COLUMNS_OF_X, BOUNDS)

@@ -141,7 +141,7 @@ def plan_output(rows: Rows, budget: Budget, ledger: Ledger, strength: float) -> 
     """How output perturbation spends a budget; ``strength`` is the least that is asked for."""
     _check_currency(budget)
     dimensions = rows.dimensions
-    moved = _rows_moved(ledger) * rows.l2
+    moved = _count_moved_rows(ledger) * rows.l2
     root = math.sqrt(dimensions) * SAFE
     if budget.currency == "epsilon":
         natural = root * moved / (OUTPUT_NOISE * budget.amount)
@@ -182,7 +182,7 @@ def plan_objective(rows: Rows, budget: Budget, ledger: Ledger, strength: float) 
     curvature = rows.l2**2 / 4
     strength = max(strength, curvature / math.expm1(steepest) * SAFE, LEAST_STRENGTH)
     left = rest - persons_rows * math.log1p(curvature / strength) * SAFE
-    noise = _rows_moved(ledger) * rows.l1 / left * SAFE
+    noise = _count_moved_rows(ledger) * rows.l1 / left * SAFE
     tilt_step = _power_of_two(noise / 2.0**40)
     root = math.sqrt(rows.dimensions) * SAFE
     distance = (root * tilt_step + TOLERANCE * rows.l2) / strength * SAFE
@@ -361,7 +361,7 @@ def _step(rows: Rows, point: Vector, strength: float, tilt: Vector, direction: V
     return point - length * direction
 
 
-def _rows_moved(ledger: Ledger) -> int:
+def _count_moved_rows(ledger: Ledger) -> int:
     """How many rows come or go between neighbours."""
     if ledger.neighbours == "replace":
         return 2

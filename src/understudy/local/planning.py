@@ -224,14 +224,14 @@ def _choose_groups(names: Sequence[str], sizes: Mapping[str, int], size: int) ->
     asked: dict[frozenset[str], int] = {}
     groups: dict[Part, None] = {}
     while len(groups) < MAX_DESIGN_QUESTIONS:
-        group = _least_asked(names, size, asked, rng)
+        group = _choose_least_asked(names, size, asked, rng)
         groups[tuple(sorted(group, key=order.__getitem__))] = None
         for pair in itertools.combinations(group, 2):
             asked[frozenset(pair)] = asked.get(frozenset(pair), 0) + 1
     return list(groups)
 
 
-def _least_asked(
+def _choose_least_asked(
     names: Sequence[str], size: int, asked: Mapping[frozenset[str], int], rng: np.random.Generator
 ) -> list[str]:
     """A group that grows by whichever column was asked least with those in it."""

@@ -23,9 +23,9 @@ from understudy.mechanisms.base import (
 from understudy.mechanisms.distributions import discrete_laplace_log_pmf
 from understudy.mechanisms.grid import (
     check_counts,
+    count_moved_steps,
     grid_step,
     put_on_grid,
-    steps_moved,
     take_off_grid,
 )
 from understudy.privacy.ledger import Ledger
@@ -219,7 +219,7 @@ class Laplace(AdditiveMechanism):
     @property
     def reach(self) -> int:
         """How many steps neighbours can lie apart, rounding included."""
-        return steps_moved(self.size)
+        return count_moved_steps(self.size)
 
     @cached_property
     def scale(self) -> float:

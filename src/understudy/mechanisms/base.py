@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from understudy.errors import InputError
-from understudy.privacy.budget import Budget, Currency, check_epsilon, exact, rounded_up
+from understudy.privacy.budget import Budget, Currency, check_epsilon, exact, round_up
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, Noise, SystemNoise
 
@@ -42,7 +42,7 @@ class Mechanism(ABC):
         """What one release costs in zCDP: epsilon-DP is epsilon^2 / 2-zCDP (Bun and Steinke
         2016).
         """
-        return rounded_up(exact(self.epsilon) ** 2 / 2)
+        return round_up(exact(self.epsilon) ** 2 / 2)
 
     def price(self, currency: Currency) -> tuple[Budget, float]:
         """What one release costs in a ledger's currency, and the delta beside it."""

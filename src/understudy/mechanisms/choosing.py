@@ -27,7 +27,7 @@ from understudy.mechanisms.distributions import (
     discrete_laplace_log_pmf,
 )
 from understudy.mechanisms.grid import check_counts
-from understudy.privacy.budget import exact, rounded_up
+from understudy.privacy.budget import exact, round_up
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, Rule, choice_scale, laplace_scale, round_to_grid
 
@@ -146,7 +146,7 @@ class Exponential(ChoiceMechanism):
     @property
     def rho(self) -> float:
         """What a choice costs in zCDP."""
-        return rounded_up(exact(self.epsilon) ** 2 / 8)
+        return round_up(exact(self.epsilon) ** 2 / 8)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from understudy.privacy.budget import (
     check_delta,
     check_epsilon,
     epsilon_of,
-    rounded_up,
+    round_up,
     total,
 )
 from understudy.privacy.group_privacy import GroupPromise, group_promise
@@ -30,7 +30,7 @@ def compose(prices: Sequence[Price]) -> Price:
     """
     _check(prices)
     epsilons, deltas = zip(*prices, strict=True)
-    return rounded_up(total(epsilons)), rounded_up(total(deltas))
+    return round_up(total(epsilons)), round_up(total(deltas))
 
 
 def compose_disjoint(prices: Sequence[Price]) -> Price:
@@ -61,7 +61,7 @@ def compose_zcdp(rhos: Sequence[float], delta: float) -> Price:
             raise InputError(f"rho must be a finite number at or above 0, not {rho!r}.")
     if not check_delta(delta):
         raise InputError("zCDP is worth an epsilon at a delta above 0 only; give one.")
-    return epsilon_of(rounded_up(total(rhos)), delta), delta
+    return epsilon_of(round_up(total(rhos)), delta), delta
 
 
 def for_group(epsilon: float, delta: float, members: int) -> GroupPromise:

@@ -25,7 +25,7 @@ from understudy.mechanisms.base import (
     sensitivity_as_fraction,
 )
 from understudy.mechanisms.grid import put_on_grid, take_off_grid
-from understudy.privacy.budget import check_delta, exact, rounded_up
+from understudy.privacy.budget import check_delta, exact, round_up
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, SCORE_GRID, Noise
 
@@ -204,7 +204,7 @@ def _root(size: int) -> int:
 
 
 def _rho(multiplier: float) -> float:
-    return rounded_up(1 / (2 * Fraction(multiplier) ** 2))
+    return round_up(1 / (2 * Fraction(multiplier) ** 2))
 
 
 # --------------------------------------------------------------------------- calibration

@@ -28,7 +28,7 @@ def grid_step(sensitivity: float, size: int = 1) -> Fraction:
     return sensitivity_as_fraction(sensitivity) / (SCORE_GRID * size)
 
 
-def steps_moved(size: int = 1) -> int:
+def count_moved_steps(size: int = 1) -> int:
     """How many steps, in all, numbers of an L1 sensitivity of SCORE_GRID * size steps can move.
 
     Each number may move by one step more by rounding and by another through errors of the

@@ -287,7 +287,7 @@ class Model:
 
     def chunk_count(self, rows: int | None = None) -> int:
         """In how many chunks this many rows are drawn: all of CHUNK rows, but for the last one."""
-        return max(-(-self._rows_wanted(rows) // CHUNK), 1)
+        return max(-(-self._count_wanted_rows(rows) // CHUNK), 1)
 
     def _chunk_by_number(
         self,
@@ -299,7 +299,7 @@ class Model:
     ) -> tuple[Callable[[int], Table], int]:
         """What draws the chunk of a given number, and how many chunks there are."""
         count = self.chunk_count(rows)
-        wanted = self._rows_wanted(rows)
+        wanted = self._count_wanted_rows(rows)
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
         if spread is None:
@@ -395,7 +395,7 @@ class Model:
     def _sampler(self) -> Sampler:
         return Sampler(self._rules.constrained.network, self.network_schema)
 
-    def _rows_wanted(self, rows: int | None) -> int:
+    def _count_wanted_rows(self, rows: int | None) -> int:
         if rows is None:
             if self.draws is not None:
                 rows = self.draws

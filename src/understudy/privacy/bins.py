@@ -104,7 +104,7 @@ def _first_held(cells: NoisyCells, seen: float, bins: int) -> int:
         return 0
     tails = cells.edges[1:] - cells.edges[0]
     spread = target * np.minimum(tails / tails[full[0]], 1.0)
-    lost = _expected_rows(sums, cells.deviation * np.sqrt(np.arange(1, len(sums) + 1)))
+    lost = _expect_rows(sums, cells.deviation * np.sqrt(np.arange(1, len(sums) + 1)))
     allowed = lost <= np.minimum(spread - lost, seen)
     free = np.flatnonzero(allowed[: _certainly_held(cells)])
     if len(free) == 0:
@@ -142,7 +142,7 @@ def _first_certain(counts: NDArray[np.int64], stands_out: float) -> tuple[int, i
     return first, last
 
 
-def _expected_rows(sums: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+def _expect_rows(sums: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
     """How many rows noisy sums are expected to hold, knowing that none holds fewer than none: the
     mean of a Gaussian cut off at zero.
     """
@@ -225,7 +225,7 @@ def _first_worth_keeping(
     variances = deviation**2 * bins
     others = spread**2 + deviation**2 * (len(counts) - bins)
     both = (sums * others + left_over * variances) / (variances + others)
-    lost = _expected_rows(both, np.sqrt(variances * others / (variances + others)))
+    lost = _expect_rows(both, np.sqrt(variances * others / (variances + others)))
     free = np.flatnonzero(lost <= deviation * bins / math.sqrt(2 * math.pi))
     if not len(free):
         return 0

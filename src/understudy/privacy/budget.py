@@ -46,7 +46,7 @@ def round_down(amount: Fraction) -> float:
     return float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))
 
 
-def rounded_up(amount: Fraction) -> float:
+def round_up(amount: Fraction) -> float:
     """A number that is not below ``amount``, nor above it by more than its last digit."""
     number = float(amount)
     while exact(number) < amount:

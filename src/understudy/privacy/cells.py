@@ -69,7 +69,7 @@ class Cells:
         kept = [edge for edge in given if edge in bounds]
         return [*kept, *map(grid.at, grid.indices_from(moved))]
 
-    def coded(self) -> Quantity:
+    def as_attribute(self) -> Quantity:
         """The attribute whose bins are the cells; missing values have a code of their own."""
         return replace(
             self.attribute,
@@ -119,14 +119,14 @@ def first_cells(attribute: Quantity) -> Cells:
             singles = set(map(grid.at, range(begin, end)))
             return Cells(attribute, {*singles, *_beyond(*core, low, high), *attribute.edges})
     if attribute.first_of_month:
-        return Cells(attribute, {*_calendar(attribute), *_given_edges(attribute)})
+        return Cells(attribute, {*_calendar(attribute), *_find_given_edges(attribute)})
     if attribute.kind in ("date", "datetime"):
-        return Cells(attribute, {*even, *_calendar(attribute), *_given_edges(attribute)})
+        return Cells(attribute, {*even, *_calendar(attribute), *_find_given_edges(attribute)})
     singles = {grid.at(first + 1), grid.at(last - 1)}
     octaves = _octaves(attribute, grid)
     if attribute.heaping:
         octaves = (edge for edge in octaves if abs(edge) < low + attribute.heaping[0][0])
-    return Cells(attribute, {*even, *octaves, *singles, *_given_edges(attribute)})
+    return Cells(attribute, {*even, *octaves, *singles, *_find_given_edges(attribute)})
 
 
 def _without_tails(attribute: Quantity) -> tuple[float, float] | None:
@@ -188,7 +188,7 @@ def split_cell(attribute: Quantity, low: float, high: float, parts: int) -> list
     return [low, *sorted(inner), high]
 
 
-def _given_edges(attribute: Quantity) -> tuple[float, ...]:
+def _find_given_edges(attribute: Quantity) -> tuple[float, ...]:
     """Edges of bins that stay what they are."""
     if attribute.free_bins:
         return ()

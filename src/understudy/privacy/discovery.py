@@ -34,7 +34,7 @@ from understudy.data.attributes import MAX_FEW_VALUES, Attribute
 from understudy.data.formats import CANDIDATES
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
-from understudy.privacy.budget import Budget, exact, round_down, rounded_up
+from understudy.privacy.budget import Budget, exact, round_down, round_up
 from understudy.privacy.cells import MAX_CELLS
 from understudy.privacy.discovery_budget import (
     COMMAS_SHARE,
@@ -214,7 +214,7 @@ class Discovery:
             outlook = foresee(self.protection, left, *facts)
         self.left = outlook.budget
         most = exact(cost.amount) + exact(outlook.budget.amount)
-        self.price, self.count_price = Budget(rounded_up(most), cost.currency), cost
+        self.price, self.count_price = Budget(round_up(most), cost.currency), cost
         return outlook
 
     # ---- the rest
@@ -241,7 +241,7 @@ class Discovery:
         known = self.asker, self._tallies, self.rows, self._present, self._rows_deviation
         word_finder = WordFinder(*known)
         number_finder = NumberFinder(
-            *known, seen_later=self._seen_later(), notations=self._notations
+            *known, seen_later=self._foresee_seen(), notations=self._notations
         )
         self._ask_numbers(number_finder, {name: kinds[name] for name in gridless}, steps, delta)
         self._top_up_words(words, costs, delta)
@@ -338,7 +338,7 @@ class Discovery:
     def _raise_price(self, more: Fraction) -> None:
         """Whoever stops pays for what could have been asked."""
         raised = exact(self.price.amount) + more
-        self.price = Budget(rounded_up(raised), self.price.currency)
+        self.price = Budget(round_up(raised), self.price.currency)
 
     def _ask_words(self, finder: WordFinder, costs: Mapping[str, Budget], delta: float) -> None:
         """Ask for words. Where frequent ones are seen, and the share of discovery is up to
@@ -366,10 +366,10 @@ class Discovery:
         """Whether a second look at a column is worth it: one with hardly any frequent words is free
         text.
         """
-        left = finder.unnamed(name) / self.rows
+        left = finder.count_unnamed(name) / self.rows
         return MIN_RARE < left < 1 - MIN_NAMED
 
-    def _seen_later(self) -> float:
+    def _foresee_seen(self) -> float:
         """About how many rows a cell must hold for a look at the inside of bins to see it."""
         cost = self.budget.split(CLOSER_LOOK, len(self.draft.asked) - CLOSER_LOOK)[0]
         scale = table_scale(cost, self.protection.neighbours, self.protection.rows_per_person)
@@ -398,7 +398,7 @@ class Discovery:
             fewer = int(asked.counts[0]) - asked.deviation
             self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
         spent = exact(self.count_price.amount) + len(columns) * exact(cost.amount)
-        self.count_price = Budget(rounded_up(spent), cost.currency)
+        self.count_price = Budget(round_up(spent), cost.currency)
         self._before = self.left
         prices = kinds_prices(self.protection, self.left, list(self._present.values()))
         self._kinds_costs = dict(zip(columns, prices, strict=True))
@@ -431,7 +431,7 @@ class Discovery:
         self._kinds = self._choose_kinds()
         found = [name for name, kind in self._kinds.items() if kind.words]
         if found:
-            needed = self._rows_needed()
+            needed = self._count_needed_rows()
             for look in COMMONEST_LOOKS:
                 wanted = self.protection.histogram_price(look.deviation * needed, self.left)
                 cost = limit_price(wanted, self.left, look.share, max(len(found), 1))
@@ -440,11 +440,11 @@ class Discovery:
                 found = find_rare(self.asker, tallies, needed, look.margin, cost)
         spent = exact(self.count_price.amount) + exact(self._before.amount)
         rest = exact(self.left.amount)
-        self.count_price = Budget(rounded_up(spent - rest), self.left.currency)
+        self.count_price = Budget(round_up(spent - rest), self.left.currency)
         self._hopeless = tuple(found)
         return self._hopeless
 
-    def _rows_needed(self) -> float:
+    def _count_needed_rows(self) -> float:
         """In about how many rows a word must occur to be named."""
         delta = self._share_delta(self._kinds)
         share = self._share_for_ranges(self._kinds, delta)

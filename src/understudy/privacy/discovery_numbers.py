@@ -114,7 +114,7 @@ class NumberFinder(ValueFinder):
                 return _with_certain_mark(listed, asked, absent), True
         shared = self.numbers.get(name, NamedNumbers({}, asked))
         if not grid.unit and self._are_all(shared, int(absent.max())):
-            return _listed(facts, np.unique(np.round(list(shared.counts), 12))), True
+            return _list_numbers(facts, np.unique(np.round(list(shared.counts), 12))), True
         found = drop_below_zero(asked.cells(grid.edges, inside))
         whole = found
         if len(inside) > MAX_UNIT_BINS:
@@ -239,7 +239,7 @@ class NumberFinder(ValueFinder):
         between = inside[~np.isin(facts.grid.edges[:-1], codes)]
         if between.sum() > asked.deviation * len(between) ** 0.5:
             return None
-        return _listed(facts, codes)
+        return _list_numbers(facts, codes)
 
     def _are_all(self, shared: NamedNumbers, absent: int) -> bool:
         """Whether hardly any rows hold another number than those that are named."""
@@ -387,7 +387,7 @@ class _Found:
         return self.grid.step / 2 or NEXT_TO_ZERO
 
 
-def _listed(facts: _Found, codes: NDArray[np.float64]) -> Quantity:
+def _list_numbers(facts: _Found, codes: NDArray[np.float64]) -> Quantity:
     """A bin for each of a list of values; what lies between them counts as the nearest."""
     last = float(codes[-1])
     edges = [*codes.tolist(), max(last + facts.last_value_ends, math.nextafter(last, math.inf))]

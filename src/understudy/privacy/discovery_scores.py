@@ -25,8 +25,8 @@ from understudy.counting.spacings import (
     PADDED,
     PLAIN_INTEGER,
     PLAIN_REAL,
-    fixed_notations,
     grids_of,
+    list_fixed_notations,
     shortest_notation,
     spacings_of,
 )
@@ -330,7 +330,7 @@ def grid_odds(form: Format, evidence: float) -> NDArray[np.float64]:
     """
     levels = dict(zip(grids_of(form.kind), LEVELS.get(form.kind, (0.0,)), strict=True))
     step = min(0.3 * evidence / max(*levels.values(), 1.0), 10.0) + 0.002 * evidence
-    written = dict.fromkeys(fixed_notations(form), min(FIXED_PLACES_ODDS * evidence, 8.0))
+    written = dict.fromkeys(list_fixed_notations(form), min(FIXED_PLACES_ODDS * evidence, 8.0))
     written[shortest_notation(form)] = min(SHORTEST_ODDS * evidence, 4.0)
     written[""] = 0.0
     written |= dict.fromkeys(PADDED, PADDED_ODDS * evidence - 2.0)

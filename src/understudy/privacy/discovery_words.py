@@ -92,7 +92,7 @@ class WordFinder(ValueFinder):
             kept = {**self.words[name].counts, **kept}
         self.words[name] = NamedWords(kept, int(asked.counts[-1]), asked)
 
-    def unnamed(self, name: str) -> float:
+    def count_unnamed(self, name: str) -> float:
         """About how many rows hold a word that was not named; nothing where noise may be all."""
         found = self.words[name]
         # The noise in the number of rows alone hides hundreds of them; but no column names more
@@ -118,7 +118,7 @@ class WordFinder(ValueFinder):
             missing = ""
         values = tuple(sorted(most[:MAX_NAMED_WORDS]))
         rest = None
-        if self.unnamed(name):
+        if self.count_unnamed(name):
             rest = _name_for_rest(values)
         return Category(name, "categorical", missing, values, other=rest), True
 

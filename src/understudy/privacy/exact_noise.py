@@ -95,7 +95,7 @@ def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_word
         Any positive number up to 2^50, taken as the exact rational number that it is.
     """
     exact = exact_gaussian_scale(scale)
-    return until_accepted(
+    return repeat_until_accepted(
         size, Fraction(3, 2), lambda block: gaussian_trials(block, exact * exact, _words)
     )
 
@@ -124,7 +124,7 @@ def polya(
         raise ValueError("share must lie above 0 and be 1 at most")
     if exact > MAX_SHARED_SCALE:
         raise OverflowError(f"A share of noise of scale {float(scale):g} is too large to be drawn.")
-    return until_accepted(
+    return repeat_until_accepted(
         size, Fraction(2), lambda block: _polya_trials(block, exact, share, _words)
     )
 
@@ -156,7 +156,9 @@ def _in_blocks(
     return drawn
 
 
-def until_accepted(size: int, surplus: Fraction, trials: Callable[[int], Integers]) -> Integers:
+def repeat_until_accepted(
+    size: int, surplus: Fraction, trials: Callable[[int], Integers]
+) -> Integers:
     """The first ``size`` that are accepted of independent trials; ``surplus`` are made for each
     that is wanted.
     """
@@ -210,7 +212,7 @@ def _digit_laws(scale: Fraction) -> tuple[_Law, ...]:
     units = [1]
     while units[-1] * BASE < 4 * scale:
         units.append(units[-1] * BASE)
-    bounded = [_Law(_bounded_digit(unit / scale)) for unit in units[:-1]]
+    bounded = [_Law(_bound_digit(unit / scale)) for unit in units[:-1]]
     return *bounded, _Law(_open_digit(units[-1] / scale))
 
 
@@ -224,7 +226,7 @@ def _open_digit(rate: Fraction) -> Cumulative:
     return cumulative
 
 
-def _bounded_digit(rate: Fraction) -> Cumulative:
+def _bound_digit(rate: Fraction) -> Cumulative:
     """P(digit < d) = (1 - exp(-d rate)) / (1 - exp(-BASE rate)), for d up to BASE - 1."""
 
     def cumulative(bits: int) -> list[Bounds]:
@@ -260,10 +262,10 @@ def gaussian_trials(size: int, variance: Fraction, source: Source) -> Integers:
         raise OverflowError("Noise beyond 2^62 cannot be added to a count.")
     # Where q itself does not fit, all sizes are 0.
     distances = np.abs(sizes * min(q, LARGEST) - p)
-    return drawn[_squares_accepted(distances, 1 / (2 * q * q * variance), source)]
+    return drawn[_accept_squares(distances, 1 / (2 * q * q * variance), source)]
 
 
-def _squares_accepted(distances: Integers, rate: Fraction, source: Source) -> Integers:
+def _accept_squares(distances: Integers, rate: Fraction, source: Source) -> Integers:
     """The places that are accepted where each is so with probability exp(-distance^2 rate).
 
     A square may have up to 124 bits: with distance = a 2^31 + b it is a^2 2^62 + 2 a b 2^31 + b^2.

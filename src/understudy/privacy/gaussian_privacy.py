@@ -7,7 +7,7 @@ turns into (epsilon, delta) without loss, by the formula of Balle and Wang (2018
 gives away 5 to 12 % of it. As mu-GDP implies mu^2 / 2-zCDP, the same amount read as rho is sound
 too, and a little dearer.
 
-What is not Gaussian has a price as well, see :func:`smoothed_loss` and :func:`lone_loss`. The
+What is not Gaussian has a price as well, see :func:`smooth_loss` and :func:`lone_loss`. The
 proofs are in ``docs/decisions/040-accounting.md``. Every number here is rounded to the safe side.
 """
 
@@ -98,7 +98,7 @@ def _root_above(number: Fraction) -> Fraction:
 # --------------------------------------------------------------------------- what is not Gaussian
 
 
-def smoothed_loss(amount: Fraction, left: Fraction) -> Fraction:
+def smooth_loss(amount: Fraction, left: Fraction) -> Fraction:
     """How much a question may lose, as rho, if it costs ``amount`` of what is ``left``.
 
     What may still be asked afterwards smooths the loss of this question, whether it is asked or

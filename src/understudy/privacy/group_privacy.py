@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.errors import InputError
-from understudy.privacy.budget import exact, rounded_up
+from understudy.privacy.budget import exact, round_up
 from understudy.privacy.wording import state_guarantee
 
 
@@ -39,7 +39,7 @@ def group_promise(
     members = check_members(members)
     if not change:
         change = f"a change of any {members:,} {unit}s"
-    together = rounded_up(exact(epsilon) * members)
+    together = round_up(exact(epsilon) * members)
     if not delta:
         return GroupPromise(members, together, 0.0, change, unit)
     if together > 500:

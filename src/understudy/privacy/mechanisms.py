@@ -226,7 +226,7 @@ def gaussian_scale(sensitivity: float, rho: float) -> float:
     )
 
 
-def cells_touched(neighbours: Neighbours) -> int:
+def count_touched_cells(neighbours: Neighbours) -> int:
     """How many counts of a table one row changes, each by one: its own cell, and under replace also
     the one it left.
     """
@@ -243,7 +243,7 @@ def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) 
     All of them may lie in one cell, so both the L1 and the L2 distance are M times those of one
     row.
     """
-    cells = cells_touched(neighbours)
+    cells = count_touched_cells(neighbours)
     if cost.currency == "epsilon":
         scale = laplace_scale(rows_per_person * cells, cost.amount)
     else:

@@ -61,14 +61,14 @@ def _information(table: Ints, rows: int) -> float:
         fraction = ((bits & _FRACTION) + _ROOT_HALF).view(np.float64)
         term = counts * _log2_near_one(fraction)
         grown = rests + term
-        lost += _rounded_off(rests, term, grown)
+        lost += _find_rounding(rests, term, grown)
         rests = grown
         whole += counts * exponent
     total, rest, missing = 0.0, 0.0, 0.0
     for more, small, dropped in zip(whole.tolist(), rests.tolist(), lost.tolist(), strict=True):
         total += more
         sum_of_both = rest + small
-        missing += _rounded_off(rest, small, sum_of_both) + dropped
+        missing += _find_rounding(rest, small, sum_of_both) + dropped
         rest = sum_of_both
     return total + (rest + missing)
 
@@ -86,7 +86,7 @@ def _log2_near_one(m: Reals) -> Reals:
     return 2.8853900817779268 * (s + s * q * y)
 
 
-def _rounded_off(a: Any, b: Any, total: Any) -> Any:
+def _find_rounding(a: Any, b: Any, total: Any) -> Any:
     """Exactly what a + b lacks as it was rounded to ``total`` (Knuth's two-sum)."""
     of_b = total - a
     return (a - (total - of_b)) + (b - of_b)

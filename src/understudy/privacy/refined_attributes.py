@@ -87,7 +87,7 @@ def with_step(
     if empty:
         return attribute
     if attribute.free_bins:
-        stepped = _rounded_edges(stepped)
+        stepped = _round_edges(stepped)
     if attribute.kind == "datetime":
         return stepped  # weekdays matter more, and only one of them can be kept
     return replace(stepped, heaping=tuple((coarse, share) for coarse, share in heaping))
@@ -146,7 +146,7 @@ def find_heaping_beside(
     return find_heaps(classes.steps, *facts, step)
 
 
-def _rounded_edges(attribute: Quantity) -> Quantity:
+def _round_edges(attribute: Quantity) -> Quantity:
     """The attribute with bins that begin at multiples of its step."""
     grid = grid_of(attribute)
     first, last = attribute.edges[0], attribute.edges[-1]

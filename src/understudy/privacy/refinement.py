@@ -165,7 +165,7 @@ def refine(
     _find_grids(asker, columns)
     _find_shapes(asker, columns)
     _look_closer(asker, columns)
-    refined = {column.attribute.name: column.refined() for column in columns}
+    refined = {column.attribute.name: column.refine() for column in columns}
     attributes = tuple(refined.get(attribute.name, attribute) for attribute in schema)
     missing_cells = schema.missing_cells
     if gathers:
@@ -283,7 +283,7 @@ class _Column:
         seen = sum(table.missing for table in self.missing)
         return seen < SURE_MISSING * math.hypot(*(table.deviation for table in self.missing))
 
-    def refined(self) -> Quantity:
+    def refine(self) -> Quantity:
         """The attribute with what was learned."""
         shape = self.shape
         if self.discovered and self.lacks_missing:
@@ -394,7 +394,7 @@ def _classes(attribute: Quantity, kind: type[_Classes]) -> _Classes:
 def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:
     """Count the cells of the range."""
     cells = {column.name: first_cells(column.attribute) for column in columns}
-    asked = {name: partition.coded() for name, partition in cells.items()}
+    asked = {name: partition.as_attribute() for name, partition in cells.items()}
     found = asker.count("values inside bins", asked, {c.name: c.cells_cost for c in columns})
     for column in columns:
         partition, table = cells[column.name], found[column.name]
@@ -422,7 +422,7 @@ def _look_closer(asker: _Asker, columns: list[_Column]) -> None:
         if column.shape is not None and not column.shape.flat:
             scale = asker.scale(column.closer_cost)
             parted[column.name] = _Parted(column.attribute, column.shape, scale)
-            asked[column.name] = parted[column.name].cells.coded()
+            asked[column.name] = parted[column.name].cells.as_attribute()
     found = asker.count("spikes inside bins", asked, {c.name: c.closer_cost for c in columns})
     for column in columns:
         if column.name not in found:

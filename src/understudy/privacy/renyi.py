@@ -10,7 +10,7 @@ and turn into (epsilon, delta) once, at that order (Canonne, Kamath and Steinke 
     epsilon = rho * order + log(1 - 1 / order) - log(delta * order) / (order - 1).
 
 Orders are whole numbers, at which divergences of *discrete* noise are exact, see
-:func:`sampled_divergence`.
+:func:`bound_sampled_divergence`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def round_rate(rate: float) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def sampled_divergence(order: int, rate: float, multiplier: float) -> float:
+def bound_sampled_divergence(order: int, rate: float, multiplier: float) -> float:
     """The Rényi divergence of a noisy sum over a Poisson sample, for one row more or less.
 
     Every row is sampled with probability ``rate`` by itself and adds a vector of whole numbers
@@ -146,7 +146,7 @@ def find_multiplier(order: int, rate: float, rho: float) -> float:
     """The smallest multiplier (to six digits) at which one answer costs at most ``rho``; refuses
     what no noise is large enough for.
     """
-    if not rho > 0 or sampled_divergence(order, rate, MAX_MULTIPLIER) > rho * order:
+    if not rho > 0 or bound_sampled_divergence(order, rate, MAX_MULTIPLIER) > rho * order:
         raise InputError(
             "The budget buys no step: even the most noise would cost more; raise epsilon or delta, "
             "or take fewer steps."
@@ -154,7 +154,7 @@ def find_multiplier(order: int, rate: float, rho: float) -> float:
     low, high = 1e-3, MAX_MULTIPLIER
     while high / low > 1 + 1e-6:
         middle = math.sqrt(low * high)
-        if sampled_divergence(order, rate, middle) > rho * order:
+        if bound_sampled_divergence(order, rate, middle) > rho * order:
             low = middle
         else:
             high = middle

@@ -27,9 +27,9 @@ from understudy.privacy.exact_noise import (
     first_words,
     gaussian_trials,
     lengthen,
+    repeat_until_accepted,
     search,
     system_words,
-    until_accepted,
 )
 from understudy.privacy.exact_numbers import Bounds, exp_minus, quotient
 from understudy.privacy.normal import normal_tail, root_of_two_pi
@@ -61,7 +61,9 @@ def rounded_gaussian(
     exact = exact_gaussian_scale(scale)
     if exact < TABLE_SCALE:
         return _with_signs(_draw_sizes(size, exact, _words), _words)
-    return until_accepted(size, Fraction(3, 2), lambda block: _keep_trials(block, exact, _words))
+    return repeat_until_accepted(
+        size, Fraction(3, 2), lambda block: _keep_trials(block, exact, _words)
+    )
 
 
 # --------------------------------------------------------------------------- small scales
@@ -149,14 +151,14 @@ def _is_kept(size: int, number: int, scale: Fraction, variance: Fraction, source
     bits = WORD
     while True:
         number, bits = lengthen(number, bits, source)
-        low, high = _kept(size, scale, variance, bits)
+        low, high = _bound_kept(size, scale, variance, bits)
         if number + 1 <= low:
             return True
         if number >= high:
             return False
 
 
-def _kept(size: int, scale: Fraction, variance: Fraction, bits: int) -> Bounds:
+def _bound_kept(size: int, scale: Fraction, variance: Fraction, bits: int) -> Bounds:
     """Bounds of s sqrt(2 pi) P(k) exp(k^2 / (2 v)), with P(k) as a difference of tails."""
     exponent = size * size / (2 * variance)
     # The difference is about exp(-exponent) / scale, and is to be known to `bits` bits.

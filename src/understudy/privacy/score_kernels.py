@@ -237,7 +237,7 @@ def _fill_assignment_masses(
             common, rare = flat[start:middle], flat[middle:end]
             if excesses[t] < 0:
                 common, rare = rare, common
-            masses[t] = _most_collected(common, rare, abs(excesses[t]), most) - (
+            masses[t] = _collect_most(common, rare, abs(excesses[t]), most) - (
                 common.sum() + rare.sum()
             )
 
@@ -254,7 +254,7 @@ def knapsack_room(excess: int) -> Any:
 
 
 @kernel(nogil=True)
-def _most_collected(common: Array, rare: Array, excess: int, most: Array) -> Any:
+def _collect_most(common: Array, rare: Array, excess: int, most: Array) -> Any:
     """The largest of 2 r(B) - (2 c(B) - excess)+ over sets B of parent values: 2 n F + n.
 
     B gets the child's rarer value, all others the common one; c(B) and r(B) are the rows with the

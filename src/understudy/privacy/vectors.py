@@ -15,7 +15,7 @@ reach. On the grid a vector is put by itself, in a buffer of its own; its length
 VECTOR_STEPS steps, whatever floating point does (:func:`put_on_grid`), and whole numbers are added
 up exactly.
 One row more or less moves the exact sum by its vector if it is sampled and not at all if it is not,
-which is what :func:`understudy.privacy.renyi.sampled_divergence` prices.
+which is what :func:`understudy.privacy.renyi.bound_sampled_divergence` prices.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from understudy.counting.row_functions import Floats, RowFunction, RowMatrix, make_aligned
 from understudy.errors import InputError
-from understudy.privacy.budget import Budget, exact, rounded_up
+from understudy.privacy.budget import Budget, exact, round_up
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
@@ -123,7 +123,7 @@ class VectorSum(Question):
 
     def price(self, answers: int) -> Budget:
         """What some answers cost together."""
-        return Budget(rounded_up(exact(self.budget.amount) * answers), self.budget.currency)
+        return Budget(round_up(exact(self.budget.amount) * answers), self.budget.currency)
 
     def ledger_line(self, scale: float, answers: int = 1, how: str = "") -> LedgerLine:
         """The line of some answers."""

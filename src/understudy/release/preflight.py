@@ -26,10 +26,14 @@ DRAFT_REMEDIES = (
 
 def describe_outlook(outlook: Outlook) -> str:
     """What discovery can find, in a sentence."""
+    rows, category_rows, range_rows = (
+        f"{round_up_for_people(number):,}"
+        for number in (outlook.rows, outlook.category_rows, outlook.range_rows)
+    )
     return (
-        f"In {outlook.columns:,} columns and about {round_up(outlook.rows):,} rows, a category "
-        f"needs about {round_up(outlook.category_rows):,} rows to be seen, and a range of numbers "
-        f"about {round_up(outlook.range_rows):,} rows to be found"
+        f"In {outlook.columns:,} columns and about {rows} rows, a category needs about "
+        f"{category_rows} rows to be seen, and a range of numbers about {range_rows} rows to be "
+        "found"
     )
 
 
@@ -150,7 +154,7 @@ def name_empty(found: Discovered) -> str:
     return f"nothing in {names} stands out of the noise."
 
 
-def round_up(number: float) -> int:
+def round_up_for_people(number: float) -> int:
     """Two digits of a number are enough."""
     if number < 10:
         return math.ceil(number)

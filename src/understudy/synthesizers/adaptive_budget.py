@@ -108,7 +108,7 @@ class OneWayWorth:
         """The share of a budget that single attributes have before tables of several are looked
         for, by what a share told that was spent.
         """
-        balanced = self.balanced_share(budget, spent, rounds)
+        balanced = self.balance_share(budget, spent, rounds)
         return max(balanced, min(self.clear_share(budget, spent), MAX_CLEAR_SHARE))
 
     def clear_share(self, budget: Budget, spent: float) -> float:
@@ -116,7 +116,7 @@ class OneWayWorth:
         noise = math.sqrt(float(self.squares.mean())) / (CLEAR_NOISE * self.learner.rows)
         return float(spent * noise ** (2 / _power(budget)))
 
-    def balanced_share(self, budget: Budget, spent: float, rounds: float) -> float:
+    def balance_share(self, budget: Budget, spent: float, rounds: float) -> float:
         """The share with which another table can be worth its price.
 
         Where they have a share f, and a round costs s, K^2 falls by K^2 s / (f + s) in rho, and K^2

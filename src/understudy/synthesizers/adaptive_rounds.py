@@ -133,7 +133,7 @@ class Rounds:
         members = self.members[self.places]
         none = len(candidates)
         marginals = [*(self.marginals[place] for place in self.places), marginal(*self.smallest)]
-        expected = learner.expected(marginals)
+        expected = learner.estimate_tables(marginals)
         question = Choose(
             candidates=marginals,
             score="misfit",

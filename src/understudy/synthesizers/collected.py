@@ -131,7 +131,7 @@ class _CandidateGroups:
         """
         rows = self.learner.rows
         found = []
-        expected = self.learner.expected(self.marginals)
+        expected = self.learner.estimate_tables(self.marginals)
         for table, counts in zip(self.tables, expected, strict=True):
             shares = counts / rows
             chance = 0.5 * math.sqrt(2 / math.pi / rows) * float(np.sqrt(shares).sum())

@@ -9,7 +9,7 @@ import numpy as np
 from understudy.auditing.bounds import laplace_loss, renyi_rho
 from understudy.auditing.control import Control
 from understudy.auditing.controls.pairs import EXTREME, ONE_MORE, UP_DOWN
-from understudy.auditing.sums import unclipped_loss, uncounted_loss
+from understudy.auditing.sums import lose_without_bounds, lose_without_count
 from understudy.mechanisms.distributions import choice_log_probabilities, laplace_tail
 from understudy.privacy.mechanisms import Rule, gaussian_scale
 
@@ -33,7 +33,7 @@ def _lone_choice_delta() -> float:
     return math.tanh(math.sqrt(8 * LONE) / 4)
 
 
-def wrapped_squares_rho(number: int = (1 << 32) + 1, claimed: float = 0.5) -> float:
+def compute_wrapped_rho(number: int = (1 << 32) + 1, claimed: float = 0.5) -> float:
     """What a sum costs in rho where a row's number, of which noise goes by the square, was squared
     in 64 bits: 2^32 squared is 0 there.
     """
@@ -74,7 +74,7 @@ def accounting_controls() -> tuple[Control, ...]:
             "understudy",
             ONE_MORE,
             0.5,
-            exact=wrapped_squares_rho,
+            exact=compute_wrapped_rho,
             unit="rho",
         ),
         Control(
@@ -97,13 +97,13 @@ def accounting_controls() -> tuple[Control, ...]:
             "a temptation of ours",
             EXTREME,
             1.0,
-            exact=lambda: unclipped_loss(1.0),
+            exact=lambda: lose_without_bounds(1.0),
         ),
         Control(
             "second moments, noise for as many as features",
             "a temptation of ours",
             EXTREME,
             1.0,
-            exact=lambda: uncounted_loss(1.0),
+            exact=lambda: lose_without_count(1.0),
         ),
     )

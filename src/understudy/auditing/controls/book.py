@@ -15,7 +15,7 @@ from understudy.auditing.control import (
     Simulate,
     draw_laplace,
     noisy_table,
-    released_exactly,
+    simulate_exact_release,
 )
 from understudy.auditing.controls.choices import up_and_down_loss
 from understudy.auditing.controls.pairs import (
@@ -200,7 +200,7 @@ def book_controls() -> tuple[Control, ...]:
             "book E3, smartnoise-synth",
             ONE_MORE,
             1.0,
-            released_exactly(40, 41, 1.0),
+            simulate_exact_release(40, 41, 1.0),
         ),
         Control(
             "a table and the number of rows, paid once",
@@ -281,7 +281,11 @@ def book_controls() -> tuple[Control, ...]:
             _two_columns_redrawn,
         ),
         Control(
-            "exact means of groups", "book E23", ONE_MORE, 1.0, released_exactly(30.0, 31.5, 1.0)
+            "exact means of groups",
+            "book E23",
+            ONE_MORE,
+            1.0,
+            simulate_exact_release(30.0, 31.5, 1.0),
         ),
         Control("sensitivity from the highest salary", "book E24", EXTREME, 1.0, _largest_salary),
         Control(

@@ -116,7 +116,7 @@ def kmeans_loss(count_scale: float, sum_scale: float, rounds: int = 5, numbers: 
 # --------------------------------------------------------------------------- scalers
 
 
-def scaled_squares(rows: Sequence[float], mean: float, deviation: float) -> float:
+def sum_scaled_squares(rows: Sequence[float], mean: float, deviation: float) -> float:
     """The sum of squares of scaled values, cut at 3."""
     scaled = (np.array(rows, dtype=np.float64) - mean) / deviation
     return float((np.clip(scaled, -3, 3) ** 2).sum())
@@ -133,7 +133,7 @@ def scaler_loss(epsilon: float, fitted: bool) -> float:
             mean, deviation = float(np.mean(rows)), float(np.std(rows))
         else:
             mean, deviation = 0.0, 1.0
-        found.append(scaled_squares(rows, mean, deviation))
+        found.append(sum_scaled_squares(rows, mean, deviation))
     return abs(found[0] - found[1]) / (9 / epsilon)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from understudy.auditing.blackbox import Features
 from understudy.auditing.bounds import laplace_loss
-from understudy.auditing.control import Control, draw_laplace, noisy_table, released_exactly
+from understudy.auditing.control import Control, draw_laplace, noisy_table, simulate_exact_release
 from understudy.auditing.controls.choices import information_choice_loss
 from understudy.auditing.controls.curators import (
     OneCellOfTwo,
@@ -81,7 +81,7 @@ def tool_controls() -> tuple[Control, ...]:
             "dpmm",
             "one row changed",
             1.0,
-            released_exactly(37.0, 41.0, 1.0),
+            simulate_exact_release(37.0, 41.0, 1.0),
         ),
         Control(
             "numbers taken for categories",
@@ -95,7 +95,7 @@ def tool_controls() -> tuple[Control, ...]:
             "synthcity",
             UP_DOWN,
             1.0,
-            released_exactly(0.0, 1.0, 1.0),
+            simulate_exact_release(0.0, 1.0, 1.0),
         ),
         Control(
             "noise n times too small",
@@ -124,10 +124,14 @@ def tool_controls() -> tuple[Control, ...]:
             "DataSynthesizer",
             "one value missing",
             1.0,
-            released_exactly(0, 1 / 40, 1.0),
+            simulate_exact_release(0, 1 / 40, 1.0),
         ),
         Control(
-            "exact largest value", "DataSynthesizer", EXTREME, 1.0, released_exactly(79, 119, 1.0)
+            "exact largest value",
+            "DataSynthesizer",
+            EXTREME,
+            1.0,
+            simulate_exact_release(79, 119, 1.0),
         ),
         Control(
             "split over fewer columns than are measured",

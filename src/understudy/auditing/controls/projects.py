@@ -53,7 +53,7 @@ def _noisy_conditionals(neighbour: bool, runs: int, rng: np.random.Generator) ->
     return shares + rng.laplace(scale=2 / 40, size=(runs, 2))
 
 
-def smoothed_histogram_loss(
+def compute_histogram_loss(
     bins: float, assumed: float, rows: int = 1000, drawn: int = 100, alpha: float = 1.0
 ) -> float:
     """The loss of drawing rows from a smoothed histogram whose smoothing was worked out for
@@ -94,6 +94,6 @@ def project_controls() -> tuple[Control, ...]:
             "Aalborg",
             ONLY_ROW,
             1.0,
-            exact=lambda: smoothed_histogram_loss(100, 0.01),
+            exact=lambda: compute_histogram_loss(100, 0.01),
         ),
     )

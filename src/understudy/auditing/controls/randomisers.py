@@ -91,7 +91,7 @@ def coin_tail_loss(truth: float, other: float, epsilon: float) -> float:
     return matrix_loss(np.array(lines))
 
 
-def repeated_dimension_bias(dimensions: int, sampled: int) -> float:
+def compute_repetition_bias(dimensions: int, sampled: int) -> float:
     """The share that is missing where numbers are drawn with replacement and written over: one is
     reported with probability 1 - (1 - 1 / d)^k, and multiplied by d / k.
     """
@@ -186,7 +186,7 @@ def randomiser_controls() -> tuple[Control, ...]:
             "book E6b",
             "5 of 5 numbers",
             BIAS,
-            exact=lambda: repeated_dimension_bias(5, 5),
+            exact=lambda: compute_repetition_bias(5, 5),
             unit="bias",
         ),
         Control(

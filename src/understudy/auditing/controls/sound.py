@@ -21,9 +21,9 @@ from understudy.auditing.controls.pairs import (
     WITH_ONLY_ROW,
     constant_pair,
 )
-from understudy.auditing.controls.projects import smoothed_histogram_loss
+from understudy.auditing.controls.projects import compute_histogram_loss
 from understudy.auditing.controls.releases import fit_loss, kinds_loss, refinement_loss, types_loss
-from understudy.auditing.sums import clipped_loss
+from understudy.auditing.sums import lose_with_bounds
 from understudy.privacy.central import CentralCurator
 
 
@@ -69,7 +69,7 @@ def own_sound_controls(epsilon: float) -> tuple[Control, ...]:
         sound(
             "smoothed histogram with m = 100",
             ONLY_ROW,
-            exact=lambda: smoothed_histogram_loss(100, 100, alpha=epsilon),
+            exact=lambda: compute_histogram_loss(100, 100, alpha=epsilon),
         ),
         sound(
             "one histogram an attribute, from our curator",
@@ -99,7 +99,7 @@ def own_sound_controls(epsilon: float) -> tuple[Control, ...]:
         sound(
             "sums and second moments of clipped numbers",
             EXTREME,
-            exact=lambda: clipped_loss(epsilon),
+            exact=lambda: lose_with_bounds(epsilon),
         ),
         sound(
             "the kind of a column chosen at a price",

@@ -81,7 +81,7 @@ class Interview:
             guess = guess_from_name(state.chosen[0])
             entry = state.entry
             if entry.get("kind") is None and self.declared[state.chosen[0]]:
-                entry = {**entry, "kind": self._declared_kind(state.chosen[0])}
+                entry = {**entry, "kind": self._find_declared_kind(state.chosen[0])}
             return column_question(state.facts[0], state.chosen, entry, guess)
         return last_question(self.open_columns, len(self._index.names))
 
@@ -353,9 +353,9 @@ class Interview:
 
     def _likely_kind(self, name: str) -> str | None:
         known = self._state.entries[name].get("kind")
-        return known or self._declared_kind(name) or guess_from_name(name).kind
+        return known or self._find_declared_kind(name) or guess_from_name(name).kind
 
-    def _declared_kind(self, name: str) -> str | None:
+    def _find_declared_kind(self, name: str) -> str | None:
         if self.declared[name] == "text":
             return guess_from_name(name).kind or "categorical"
         return self.declared[name]

@@ -137,7 +137,7 @@ class SendKeptPages:
         body: list[bytes] = []
         status = 0
 
-        async def watched_send(message: Message) -> None:
+        async def watch_send(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -148,7 +148,7 @@ class SendKeptPages:
                     self.pages.keep(key, head, KeptAnswer(headers, b"".join(body)))
             await send(message)
 
-        await self.app(scope, receive, watched_send)
+        await self.app(scope, receive, watch_send)
 
 
 def _may_keep(request: Request) -> bool:

@@ -46,7 +46,7 @@ class LimitBody:
         seen = 0
         started = False
 
-        async def counted_receive() -> Message:
+        async def count_receive() -> Message:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
@@ -54,23 +54,23 @@ class LimitBody:
                 raise BodyTooLargeError
             return message
 
-        async def watched_send(message: Message) -> None:
+        async def watch_send(message: Message) -> None:
             nonlocal started
             if seen > limit and not started:
                 return  # whatever a reader made of the error, the answer is ours
             started = True
             await send(message)
 
-        if _announced_size(scope) > limit:
+        if _read_announced_size(scope) > limit:
             await _refuse(scope, receive, send)
             return
         with suppress(BodyTooLargeError):
-            await self.app(scope, counted_receive, watched_send)
+            await self.app(scope, count_receive, watch_send)
         if seen > limit and not started:
             await _refuse(scope, receive, send)
 
 
-def _announced_size(scope: Scope) -> int:
+def _read_announced_size(scope: Scope) -> int:
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit():
             return int(value[:20])

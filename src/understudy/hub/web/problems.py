@@ -136,13 +136,13 @@ class CatchFaults:
         """Pass the request on."""
         started = False
 
-        async def watched_send(message: Message) -> None:
+        async def watch_send(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
         try:
-            await self.app(scope, receive, watched_send)
+            await self.app(scope, receive, watch_send)
         except Exception as error:
             if scope["type"] != "http":
                 raise

@@ -141,7 +141,7 @@ class Fit:
             given = branch.shared
             for name in (name for name in branch.clique if name not in branch.shared):
                 family = (*given, name)
-                group = self.attributes.sorted(family)
+                group = self.attributes.sort(family)
                 shares = self._sum(branch.clique, table, group).reshape(
                     self.attributes.shape(group)
                 )

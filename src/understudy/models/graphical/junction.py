@@ -44,7 +44,7 @@ class Attributes:
         self._number = {name: place for place, name in enumerate(self.names)}
         self._logs = np.log(np.array(list(sizes.values()), dtype=np.float64))
 
-    def sorted(self, names: Iterable[str]) -> Group:
+    def sort(self, names: Iterable[str]) -> Group:
         """The names as a group."""
         return tuple(sorted(names, key=self._number.__getitem__))
 
@@ -183,9 +183,9 @@ class Attributes:
             # way to compare.
             if not any(clique <= other for other in cliques):
                 cliques.append(clique)
-        return self._hung(cliques)
+        return self._hang(cliques)
 
-    def _hung(self, cliques: list[frozenset[int]]) -> list[Branch]:
+    def _hang(self, cliques: list[frozenset[int]]) -> list[Branch]:
         """Prim's algorithm: the clique that shares most with one that hangs already is hung from it
         next.
         """

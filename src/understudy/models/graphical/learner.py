@@ -246,7 +246,7 @@ class GraphicalLearner:
             self._targets[group] = _scale_to_margins(table, margins)
         return self._targets[group]
 
-    def expected(self, marginals: Sequence[Marginal]) -> list[NDArray[np.float64]]:
+    def estimate_tables(self, marginals: Sequence[Marginal]) -> list[NDArray[np.float64]]:
         """The tables of any marginals, counted in rows that are drawn from the distribution.
 
         Drawing adds far less to a table than the noise of a measurement, and costs the same

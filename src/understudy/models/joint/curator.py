@@ -93,7 +93,7 @@ class EstimatedCurator(Curator):
 
     def _measure(self, axes: Marginal) -> Measurement:
         rows = self.rows
-        counts = rows * estimated_shares(self.domain, self.estimate, axes)
+        counts = rows * estimate_shares(self.domain, self.estimate, axes)
         finest = [axis.attribute for axis in axes if axis.level == 0]
         variances = None
         if len(finest) == len(axes):
@@ -200,11 +200,11 @@ class EstimatedCounts(Counter):
         return np.concatenate(tables), offsets
 
     def _count(self, axes: Marginal) -> NDArray[np.int64]:
-        counts = self._rows * estimated_shares(self._domain, self._estimate, axes)
+        counts = self._rows * estimate_shares(self._domain, self._estimate, axes)
         return round_to_total(project_counts(counts, float(self._rows))).ravel()
 
 
-def estimated_shares(domain: Domain, estimate: JointEstimate, axes: Marginal) -> Table:
+def estimate_shares(domain: Domain, estimate: JointEstimate, axes: Marginal) -> Table:
     """The estimated shares of a table, at the levels that its axes name."""
     table = estimate.table([axis.attribute for axis in axes])
     for place, axis in enumerate(axes):

@@ -186,7 +186,7 @@ class Centred:
         has the mean 0 among the rows that fit.
         """
         event = Event(self.model, self.condition, self.attribute, slope)
-        parts = event.centred_parts(self.mass)
+        parts = event.find_centred_parts(self.mass)
         if parts is not None:
             return parts
         squared = Event(self.model, self.condition, self.attribute, squared_slope)

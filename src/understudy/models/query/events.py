@@ -97,7 +97,7 @@ class Event:
             rounding = COUNTING_VARIANCE / rows**2
         return replace(found, rounding=rounding, cut=cut)
 
-    def centred_parts(self, mass: float) -> Parts | None:
+    def find_centred_parts(self, mass: float) -> Parts | None:
         """The variances of a mean of values that have the mean 0 among the rows that fit, which are
         this share of all; None where the measured tables do not tell.
         """

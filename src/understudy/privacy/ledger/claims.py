@@ -34,7 +34,7 @@ class ReservedClaims:
 
     def move(self, known: str | None, new: str) -> None:
         """Write a new mark, under the file's lock."""
-        with self._file._locked():
+        with self._file._lock():
             document = self._file.read()
             if self._mark_of(document) != known:
                 raise InputError(

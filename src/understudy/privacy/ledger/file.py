@@ -123,7 +123,7 @@ class LedgerFile:
             "tables": [],
             "releases": [],
         }
-        with ledger._locked():
+        with ledger._lock():
             if ledger.path.exists():
                 raise InputError(
                     f"There is a ledger at {path} already; it is never started afresh."
@@ -175,7 +175,7 @@ class LedgerFile:
 
     def adopt_table(self, table: str) -> None:
         """Keep the ledger for a table from now on, if it is or may be; by its fingerprint."""
-        with self._locked():
+        with self._lock():
             document = self.read()
             if self._adopt_table(document, table):
                 self._write(document)
@@ -210,7 +210,7 @@ class LedgerFile:
             The fingerprint of the table under :meth:`key`; without one nobody asks which table it
             is.
         """
-        with self._locked():
+        with self._lock():
             document = self.read()
             self._check_release(document, epsilon, delta, neighbours, unit)
             if check is not None:
@@ -240,7 +240,7 @@ class LedgerFile:
         Of a session that cost nothing only a mark is kept: whoever opens and closes very many fills
         no file.
         """
-        with self._locked(PRICE_STAYS):
+        with self._lock(PRICE_STAYS):
             document = self.read()
             waiting = (
                 r
@@ -347,7 +347,7 @@ class LedgerFile:
         document["tables"] = [*kept, table]
         return True
 
-    def _locked(self, outcome: str = NOTHING_ASKED) -> AbstractContextManager[None]:
+    def _lock(self, outcome: str = NOTHING_ASKED) -> AbstractContextManager[None]:
         """Hold the lock; ``outcome`` is what an error says of what has happened so far."""
         return hold_lock(self.path, self.wait, self._notify, outcome)
 

@@ -19,10 +19,10 @@ from understudy.privacy.budget import (
     exact,
     rho_of,
     round_down,
-    rounded_up,
+    round_up,
     total,
 )
-from understudy.privacy.gaussian_privacy import gdp_epsilon_of, gdp_of, lone_loss, smoothed_loss
+from understudy.privacy.gaussian_privacy import gdp_epsilon_of, gdp_of, lone_loss, smooth_loss
 from understudy.privacy.group_privacy import GroupPromise, check_members, group_promise
 from understudy.privacy.ledger.claims import Claims
 from understudy.privacy.ledger.entries import (
@@ -191,7 +191,7 @@ class Ledger:
         """
         if cost.currency != "gdp":
             return cost
-        smoothed = round_down(smoothed_loss(exact(cost.amount), self._exact_left()))
+        smoothed = round_down(smooth_loss(exact(cost.amount), self._exact_left()))
         alone = round_down(parts * exact(lone_loss(round_down(exact(cost.amount) / parts))))
         return Budget(max(smoothed, alone), "rho")
 
@@ -255,16 +255,16 @@ class Ledger:
         amounts = total([entry.amount for entry in self.entries])
         delta = total([entry.delta for entry in self.entries])
         if self.currency == "epsilon":
-            return rounded_up(amounts), rounded_up(delta)
+            return round_up(amounts), round_up(delta)
         if not amounts:
-            return 0.0, rounded_up(delta)
+            return 0.0, round_up(delta)
         # The total was found by a search that stops at 12 digits: a full ledger costs what was
         # promised.
         if amounts == exact(self.budget.amount):
             epsilon = self.epsilon
         else:
-            epsilon = min(self.epsilon, self._epsilon_so_far(rounded_up(amounts)))
-        return epsilon, rounded_up(delta + exact(self.conversion_delta))
+            epsilon = min(self.epsilon, self._epsilon_so_far(round_up(amounts)))
+        return epsilon, round_up(delta + exact(self.conversion_delta))
 
     def _epsilon_so_far(self, amount: float) -> float:
         """What an amount costs if nothing more is asked.
@@ -281,7 +281,7 @@ class Ledger:
         comparison where the ledger counts in GDP.
         """
         amounts = total([entry.amount for entry in self.entries])
-        return epsilon_of(rounded_up(amounts), self.conversion_delta)
+        return epsilon_of(round_up(amounts), self.conversion_delta)
 
     def promise(self) -> tuple[float, float]:
         """The (epsilon, delta) that the release is guaranteed to keep.
@@ -329,7 +329,7 @@ class Ledger:
         kept = self.currency == "epsilon" or self.threshold_delta or self.stop_delta
         if kept or self.order is not None or not self.entries:
             return grouped
-        amount = rounded_up(exact(self.budget.amount) * members**2)
+        amount = round_up(exact(self.budget.amount) * members**2)
         return replace(grouped, epsilon=self.epsilon_of(amount, self.delta), delta=self.delta)
 
     def _verb(self) -> str:
@@ -426,7 +426,7 @@ class Ledger:
             if part * STOP_RATIO < most:
                 break
             part *= STOP_RATIO
-        self.stopped_at = Budget(rounded_up(part), price.currency)
+        self.stopped_at = Budget(round_up(part), price.currency)
 
     def statement(self) -> str:
         """The guarantee in words, and what it takes as public."""
