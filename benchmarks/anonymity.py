@@ -28,7 +28,7 @@ from understudy.anonymity import Requirement, Roles, anonymise
 from understudy.anonymity.microaggregation import group_by_mdav
 from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.mondrian import partition_rows
-from understudy.anonymity.publishing import Method
+from understudy.anonymity.publishing import MethodName
 from understudy.anonymity.requirement import Judge
 from understudy.data.columns import Column, Table
 from understudy.data.tables import read_table
@@ -115,7 +115,7 @@ def compare_adult(data: Path) -> None:
         loss = measure_loss(frame, groups)
         name = "Mondrian, relaxed" if relaxed else "Mondrian, strict"
         print(f"{name}: {min(seconds):.2f} CPU s, {classes.count:,} groups, loss {loss:.4f}")
-    ways: tuple[tuple[Method, float], ...] = (("mondrian", 0.0), ("lattice", 0.05))
+    ways: tuple[tuple[MethodName, float], ...] = (("mondrian", 0.0), ("lattice", 0.05))
     for method, share in ways:
         start = time.process_time()
         release = anonymise(
@@ -170,7 +170,7 @@ def run_large(data: Path, rows: int) -> None:
     release = anonymise(Table(columns), roles, Requirement(k=K, l=2))
     print(f"{rows:,} rows: {time.process_time() - start:.1f} CPU s, k = {release.after.k}")
     wide = {f"q{i}": Column("integer", rng.integers(0, 20, 48_842)) for i in range(20)}
-    ways: tuple[Method, ...] = ("mondrian", "lattice")
+    ways: tuple[MethodName, ...] = ("mondrian", "lattice")
     for method in ways:
         start = time.process_time()
         release = anonymise(

@@ -31,7 +31,7 @@ from understudy.federation import Federation, Holder, HolderPolicy, MemoryLink, 
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.identity import Identity
 from understudy.federation.merged_models import MergedModels
-from understudy.federation.ways import Way
+from understudy.federation.ways import WayName
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
@@ -119,7 +119,7 @@ def ways(arguments: argparse.Namespace) -> None:
     coded = _adult(arguments.data)
     method = PrivBayes(epsilon=1.0, degree=2)
     for how in get_args(How):
-        for way in get_args(Way):
+        for way in get_args(WayName):
             kind = replace(method, degree=1) if way == "statistics" else method
             learn = partial(_federated, coded, kind, way=way, how=how)
             _, text = _mean_error(coded, max(arguments.repeats // 3, 1), learn)
@@ -135,7 +135,7 @@ def _federated(
     coded: Coded,
     method: PrivBayes,
     seed: int,
-    way: Way = "secure",
+    way: WayName = "secure",
     how: How = "equal",
     dropouts: int = 0,
     colluders: int = 0,

@@ -32,7 +32,7 @@ from understudy.privacy.answering import KnownScores
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Counts, Noise, Rule, SeededNoise
+from understudy.privacy.mechanisms import ChoiceRule, ExactCounts, Noise, SeededNoise
 from understudy.privacy.scores import SCORES
 from understudy.release.callbacks import no_progress
 from understudy.synthesizers.privbayes import PrivBayes
@@ -47,11 +47,11 @@ class NoNoise(SeededNoise):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """The counts themselves."""
         return counts
 
-    def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
+    def choose(self, scores: NDArray[np.float64], scale: float, rule: ChoiceRule) -> int:
         """The best one."""
         return int(np.argmax(scores))
 
@@ -63,11 +63,11 @@ class TwoNoises(SeededNoise):
         super().__init__(0)
         self.choices, self.tables = choices, tables
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Noise of tables."""
         return self.tables.laplace(counts, scale)
 
-    def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
+    def choose(self, scores: NDArray[np.float64], scale: float, rule: ChoiceRule) -> int:
         """Noise of choices."""
         return self.choices.choose(scores, scale, rule)
 

@@ -14,7 +14,7 @@ from understudy.anonymity.classes import EquivalenceClasses
 from understudy.anonymity.lattice import search_levels
 from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.mondrian import partition_rows
-from understudy.anonymity.publishing import Method
+from understudy.anonymity.publishing import MethodName
 from understudy.anonymity.requirement import Judge
 from understudy.errors import InputError
 
@@ -116,7 +116,9 @@ def test_rows_come_out_in_an_order_that_tells_nothing() -> None:
 
 
 @pytest.mark.parametrize("method", ["mondrian", "lattice"])
-def test_the_sign_of_a_zero_does_not_tell_the_order_either(method: Method, tmp_path: Path) -> None:
+def test_the_sign_of_a_zero_does_not_tell_the_order_either(
+    method: MethodName, tmp_path: Path
+) -> None:
     release = []
     for zeros in (("0.0", "-0.0"), ("-0.0", "0.0")):
         lines = [f"{zero},{place % 2},{zero}" for place in range(3) for zero in (*zeros, "1.5")]

@@ -21,7 +21,7 @@ from understudy.mechanisms.distributions import (
     discrete_gaussian_log_pmf,
     discrete_laplace_log_pmf,
 )
-from understudy.privacy.mechanisms import Rule, SystemNoise
+from understudy.privacy.mechanisms import ChoiceRule, SystemNoise
 
 FALSE_ALARM = 1e-9
 LIMIT = float(stats.norm.isf(FALSE_ALARM / 2))
@@ -107,12 +107,12 @@ def test_noise_is_independent_between_cells_and_between_runs_and_if_it_were_not_
     assert correlated(first, np.abs(first)) == {"two runs"}  # the sign alone is new
 
 
-RULES: tuple[Rule, ...] = ("exponential", "permute_and_flip")
+RULES: tuple[ChoiceRule, ...] = ("exponential", "permute_and_flip")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
-def test_choices_have_their_chances_and_a_scale_5_percent_off_would_show(rule: Rule) -> None:
+def test_choices_have_their_chances_and_a_scale_5_percent_off_would_show(rule: ChoiceRule) -> None:
     """Many choices, each a call: with the full audit. Fewer are looked at with the mechanisms."""
     scores, scale, choices = np.array([0.0, 2.0]), 1.0, 200_000
     noise = SystemNoise()

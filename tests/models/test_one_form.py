@@ -31,7 +31,7 @@ from understudy import (
 from understudy.data.encoding import decode
 from understudy.data.marginals import Axis
 from understudy.data.tables import Column, Table
-from understudy.federation.ways import Way, federate
+from understudy.federation.ways import WayName, federate
 from understudy.models.network import WHOLE_ROWS_FROM, Network, Node
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
@@ -140,8 +140,8 @@ def test_with_every_kind_of_column(method: str) -> None:
     check_one_form(fit(every_kind_table(), schema, noise=SeededNoise(0), notify=lambda _: None))
 
 
-@pytest.mark.parametrize("way", get_args(Way))
-def test_with_several_holders(way: Way) -> None:
+@pytest.mark.parametrize("way", get_args(WayName))
+def test_with_several_holders(way: WayName) -> None:
     for delta in (0.0, 1e-9):
         check_one_form(federate(five(300), SCHEMA, PrivBayes(epsilon=2.0, delta=delta), way))
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from understudy.privacy.exact_choice import (
     ROUNDING_MARGIN,
-    Rule,
+    ChoiceRule,
     _CandidateCoins,
     _draw_below,
     choose_exactly,
@@ -101,7 +101,7 @@ def test_numbers_below_a_bound_are_those_words_that_are_in_range(bound: int) -> 
 
 
 @pytest.mark.parametrize("rule", ["exponential", "permute_and_flip"])
-def test_of_candidates_that_are_as_good_each_is_chosen_as_often(rule: Rule) -> None:
+def test_of_candidates_that_are_as_good_each_is_chosen_as_often(rule: ChoiceRule) -> None:
     chosen = Counter(choose_exactly(np.full(3, 7.0), 2.0, rule) for _ in range(3000))
     assert sorted(chosen) == [0, 1, 2]
     # Six deviations: a false alarm in a billion runs.
@@ -120,7 +120,7 @@ def test_of_candidates_that_are_as_good_each_is_chosen_as_often(rule: Rule) -> N
     ],
 )
 def test_extreme_scores_are_chosen_as_often_as_exact_probabilities_say(
-    scores: tuple[float, ...], scale: float, rule: Rule
+    scores: tuple[float, ...], scale: float, rule: ChoiceRule
 ) -> None:
     runs = 4000
     coins = [
@@ -143,7 +143,7 @@ def test_extreme_scores_are_chosen_as_often_as_exact_probabilities_say(
 
 
 @pytest.mark.parametrize("rule", ["exponential", "permute_and_flip"])
-def test_one_good_candidate_among_many_is_found(rule: Rule) -> None:
+def test_one_good_candidate_among_many_is_found(rule: ChoiceRule) -> None:
     many = np.full(30_000, -1e9)
     many[12_345] = 0.0
     assert choose_exactly(many, 1e6, rule) == 12_345

@@ -19,8 +19,8 @@ from understudy.privacy.budget import Budget, opendp
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import (
     SCORE_GRID,
+    ChoiceRule,
     Noise,
-    Rule,
     SeededNoise,
     SystemNoise,
     choice_scale,
@@ -137,7 +137,7 @@ def permute_and_flip(scores: Any, scale: float) -> Any:
     ("rule", "theory"), [("exponential", exponential), ("permute_and_flip", permute_and_flip)]
 )
 @pytest.mark.parametrize("make", [SystemNoise, lambda: SeededNoise(3)])
-def test_choices_have_their_exact_probabilities(rule: Rule, theory: Any, make: Any) -> None:
+def test_choices_have_their_exact_probabilities(rule: ChoiceRule, theory: Any, make: Any) -> None:
     noise = make()
     chosen = np.bincount([noise.choose(SCORES, SCALE, rule) for _ in range(4000)], minlength=4)
     statistic, limit = chi_squared(chosen, theory(SCORES, SCALE))

@@ -30,7 +30,7 @@ from baselines.privgene import (
 )
 from baselines.uniform import uniform
 from baselines.walsh import Projections, hadamard, histogram, walsh
-from understudy.privacy.mechanisms import Counts, Rule, SeededNoise
+from understudy.privacy.mechanisms import ChoiceRule, ExactCounts, SeededNoise
 
 pytestmark = pytest.mark.thorough
 
@@ -48,11 +48,11 @@ class Watching(SeededNoise):
         self.laplaces: list[tuple[int, float]] = []
         self.choices: list[float] = []
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         self.laplaces.append((counts.size, scale))
         return counts
 
-    def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
+    def choose(self, scores: NDArray[np.float64], scale: float, rule: ChoiceRule) -> int:
         self.choices.append(scale)
         return int(np.argmax(scores))
 

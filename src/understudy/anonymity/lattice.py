@@ -27,7 +27,7 @@ from understudy.errors import InputError
 MAX_NODES = 4_000
 """Nodes of a lattice that is searched whole."""
 
-Node = tuple[int, ...]
+LatticeNode = tuple[int, ...]
 """The level of each quasi-identifier."""
 
 
@@ -93,21 +93,23 @@ class _Lattice:
             [float(values.shares @ losses) for losses in values.hierarchy.losses]
             for values in self.columns
         ]
-        self._broken: dict[Node, int] = {}
+        self._broken: dict[LatticeNode, int] = {}
 
     @property
     def size(self) -> float:
         return float(np.prod([float(top + 1) for top in self.tops]))
 
     @cached_property
-    def bottom(self) -> Node:
+    def bottom(self) -> LatticeNode:
         return (0,) * len(self.columns)
 
-    def cost(self, node: Node) -> float:
+    def cost(self, node: LatticeNode) -> float:
         """The mean loss of a cell if nothing were suppressed: it grows with every level."""
         return sum(costs[level] for costs, level in zip(self._costs, node, strict=True))
 
-    def classes(self, node: Node, rows: NDArray[np.int64] | None = None) -> EquivalenceClasses:
+    def classes(
+        self, node: LatticeNode, rows: NDArray[np.int64] | None = None
+    ) -> EquivalenceClasses:
         """The groups of a node, of all rows or of some."""
         columns, sizes = [], []
         for values, height in zip(self.columns, node, strict=True):
@@ -119,22 +121,22 @@ class _Lattice:
             sizes.append(len(level.labels))
         return find_classes(columns, sizes)
 
-    def find_kept_rows(self, node: Node) -> NDArray[np.bool_]:
+    def find_kept_rows(self, node: LatticeNode) -> NDArray[np.bool_]:
         """Which rows are in good groups."""
         classes = self.classes(node)
         good: NDArray[np.bool_] = self.judge.find_fulfilled(classes)[classes.of_row]
         return good
 
-    def count_broken_rows(self, node: Node) -> int:
+    def count_broken_rows(self, node: LatticeNode) -> int:
         """How many rows are in groups that break the requirement."""
         if node not in self._broken:
             self._broken[node] = int((~self.find_kept_rows(node)).sum())
         return self._broken[node]
 
-    def is_good(self, node: Node) -> bool:
+    def is_good(self, node: LatticeNode) -> bool:
         return self.count_broken_rows(node) <= self.allowed
 
-    def list_above(self, node: Node) -> list[Node]:
+    def list_above(self, node: LatticeNode) -> list[LatticeNode]:
         """The nodes one level above."""
         return [
             (*node[:place], level + 1, *node[place + 1 :])
@@ -142,7 +144,7 @@ class _Lattice:
             if level < self.tops[place]
         ]
 
-    def list_below(self, node: Node) -> list[Node]:
+    def list_below(self, node: LatticeNode) -> list[LatticeNode]:
         """The nodes one level below."""
         return [
             (*node[:place], level - 1, *node[place + 1 :])
@@ -150,7 +152,7 @@ class _Lattice:
             if level > 0
         ]
 
-    def search_whole(self) -> Node | None:
+    def search_whole(self) -> LatticeNode | None:
         """From the cheapest node on: the first good one has the least loss."""
         waiting, seen = [(self.cost(self.bottom), self.bottom)], {self.bottom}
         while waiting:
@@ -163,7 +165,7 @@ class _Lattice:
                     heapq.heappush(waiting, (self.cost(above), above))
         return None
 
-    def climb(self) -> Node | None:
+    def climb(self) -> LatticeNode | None:
         """Up by the best step until the node is good, then down wherever it stays good."""
         node = self.bottom
         while not self.is_good(node):

@@ -20,7 +20,7 @@ from understudy.data.frames import Frame, as_table
 from understudy.errors import InputError
 
 Floats = NDArray[np.float64]
-Shape = Literal["gaussian", "uniform"]
+NoiseShape = Literal["gaussian", "uniform"]
 
 MAX_NOISE_ROUNDS = 500
 CLOSE_ENOUGH = 1e-6
@@ -28,7 +28,12 @@ CLOSE_ENOUGH = 1e-6
 
 
 def add_noise(
-    table: Frame, name: str, width: float, *, shape: Shape = "gaussian", seed: int | None = None
+    table: Frame,
+    name: str,
+    width: float,
+    *,
+    shape: NoiseShape = "gaussian",
+    seed: int | None = None,
 ) -> Table:
     """Add noise to each number of a column.
 
@@ -50,7 +55,12 @@ def add_noise(
 
 
 def multiply_noise(
-    table: Frame, name: str, width: float, *, shape: Shape = "gaussian", seed: int | None = None
+    table: Frame,
+    name: str,
+    width: float,
+    *,
+    shape: NoiseShape = "gaussian",
+    seed: int | None = None,
 ) -> Table:
     """Multiply each number of a column by 1 plus noise; see :func:`add_noise`."""
     read, numbers = _read_numbers(table, name)
@@ -58,7 +68,7 @@ def multiply_noise(
 
 
 def reconstruct_distribution(
-    noisy: Floats, edges: Floats, width: float, *, shape: Shape = "gaussian"
+    noisy: Floats, edges: Floats, width: float, *, shape: NoiseShape = "gaussian"
 ) -> Floats:
     """The shares of the original values in some bins, from values to which noise was added.
 
@@ -100,7 +110,7 @@ def reconstruct_distribution(
     return shares
 
 
-def _cumulative(points: Floats, width: float, shape: Shape) -> Floats:
+def _cumulative(points: Floats, width: float, shape: NoiseShape) -> Floats:
     """The distribution function of the noise."""
     if shape == "uniform":
         return np.clip((points + width) / (2 * width), 0.0, 1.0)
@@ -109,7 +119,7 @@ def _cumulative(points: Floats, width: float, shape: Shape) -> Floats:
     return np.asarray(ndtr(points / width))
 
 
-def _draw(count: int, width: float, shape: Shape, seed: int | None) -> Floats:
+def _draw(count: int, width: float, shape: NoiseShape, seed: int | None) -> Floats:
     _check_noise(width, shape)
     rng = np.random.default_rng(seed)
     if shape == "uniform":

@@ -26,7 +26,7 @@ from understudy.data.frames import Frame, as_table
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 
-Method = Literal["mondrian", "relaxed", "lattice"]
+MethodName = Literal["mondrian", "relaxed", "lattice"]
 METHODS = ("mondrian", "relaxed", "lattice")
 
 NOT_PRIVATE = (
@@ -60,7 +60,7 @@ class Anonymised:
 
     table: Table
     roles: Roles
-    method: Method
+    method: MethodName
     before: Check
     after: Check
     loss: InformationLoss
@@ -78,7 +78,7 @@ class GroupingOptions(TypedDict, total=False):
     """How rows are put into groups: options of :func:`anonymise`."""
 
     schema: Schema | str | Path | None
-    method: Method
+    method: MethodName
     hierarchies: Mapping[str, Any] | None
     max_suppressed: float
 
@@ -99,7 +99,7 @@ def anonymise(
     requirement: Requirement | None = None,
     *,
     schema: Schema | str | Path | None = None,
-    method: Method = "mondrian",
+    method: MethodName = "mondrian",
     hierarchies: Mapping[str, Any] | None = None,
     max_suppressed: float = 0.0,
 ) -> Anonymised:

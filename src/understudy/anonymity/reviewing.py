@@ -17,7 +17,7 @@ from understudy.anonymity.disclosure import (
     intersect_releases,
 )
 from understudy.anonymity.microdata import Microdata, read_microdata
-from understudy.anonymity.publishing import Anonymised, GroupingOptions, Method, anonymise
+from understudy.anonymity.publishing import Anonymised, GroupingOptions, MethodName, anonymise
 from understudy.anonymity.requirement import Requirement
 from understudy.anonymity.roles import Roles
 from understudy.data.columns import Table
@@ -147,7 +147,7 @@ def _put_together(
     if not roles.sensitive:
         return ()
     secret = roles.sensitive[0]
-    other: Method = "relaxed"
+    other: MethodName = "relaxed"
     if release.method == "relaxed":
         other = "mondrian"
     second = anonymise(read, roles, release.after.requirement, schema=schema, method=other)

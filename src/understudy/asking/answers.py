@@ -9,9 +9,9 @@ from typing import Any
 
 from understudy.data.schema import Attribute, Quantity
 from understudy.models.query.one_answer import OneAnswer
-from understudy.models.query.syntax import Kind
+from understudy.models.query.syntax import QueryKind
 
-RANKS: tuple[Kind, ...] = ("median", "quantile", "min", "max")
+RANKS: tuple[QueryKind, ...] = ("median", "quantile", "min", "max")
 """Functions whose answer is a value of the column."""
 
 MAX_GROUP_LINES = 30
@@ -67,7 +67,7 @@ class Answers(OneAnswer[Answer]):
     """
 
     question: str
-    kind: Kind
+    kind: QueryKind
     answers: tuple[Answer, ...]
     group_by: tuple[str, ...] = ()
     attribute: Attribute | None = None

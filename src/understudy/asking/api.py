@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 
 from understudy.asking.answers import Answers, Expected
-from understudy.asking.domains import Bounds
+from understudy.asking.domains import PublicBounds
 from understudy.asking.run import AnswerTerms, Asking, check_questions
 from understudy.data.forms import Form, load_facts
 from understudy.data.frames import Frame
@@ -34,7 +34,7 @@ class ProtectionOptions(TypedDict, total=False):
 class AskOptions(ProtectionOptions, Reading, total=False):
     """All that :func:`ask` takes beside table, questions, price and schema."""
 
-    bounds: Bounds | None
+    bounds: PublicBounds | None
     ledger: LedgerFile | str | Path | None
     noise: Noise | None
     notify: Notify

@@ -32,12 +32,12 @@ from understudy.models.query.raw import (
     raw_quantity,
     with_bounds,
 )
-from understudy.models.query.syntax import Group, Query
+from understudy.models.query.syntax import Query, QueryGroup
 from understudy.models.query.tokens import QueryToken
 
 QUANTITY_KINDS = ("integer", "real", "date", "time", "datetime")
 
-Bounds = Mapping[str, tuple[Any, Any]]
+PublicBounds = Mapping[str, tuple[Any, Any]]
 """Public bounds of columns, as a person gives them."""
 
 
@@ -47,13 +47,13 @@ def read_question(text: str, schema: Schema) -> Query:
     return Parser(text, schema).query()
 
 
-def raw_schema(schema: Schema, bounds: Bounds | None = None) -> Schema:
+def raw_schema(schema: Schema, bounds: PublicBounds | None = None) -> Schema:
     """The attributes of a schema as they stand in the rows."""
     attributes = tuple(raw_attribute(attribute) for attribute in schema)
     return _apply_bounds(Schema(attributes), bounds or {})
 
 
-def raw_form(form: Form, texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
+def raw_form(form: Form, texts: Iterable[str], bounds: PublicBounds | None = None) -> Schema:
     """What a form says of the columns as they stand in the rows.
 
     Of a column that it leaves open the kind is taken from it, where it says one, else from the
@@ -72,7 +72,7 @@ def raw_form(form: Form, texts: Iterable[str], bounds: Bounds | None = None) -> 
     return _apply_bounds(Schema(tuple(attributes)), bounds or {})
 
 
-def check_mapping(bounds: Bounds | None) -> None:
+def check_mapping(bounds: PublicBounds | None) -> None:
     """Refuse bounds that do not say of which columns they are."""
     if bounds is not None and not isinstance(bounds, Mapping):
         raise InputError(
@@ -81,13 +81,13 @@ def check_mapping(bounds: Bounds | None) -> None:
         )
 
 
-def infer_schema(texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
+def infer_schema(texts: Iterable[str], bounds: PublicBounds | None = None) -> Schema:
     """What questions, and bounds beside them, say of the columns that they name."""
     attributes = tuple(use.attribute() for use in _uses(texts, bounds))
     return _apply_bounds(Schema(attributes), bounds or {})
 
 
-def _uses(texts: Iterable[str], bounds: Bounds | None) -> list[_Use]:
+def _uses(texts: Iterable[str], bounds: PublicBounds | None) -> list[_Use]:
     """What questions, and bounds beside them, do with each column that they name."""
     uses: dict[str, _Use] = {name: _Use(name, numeric=True) for name in bounds or {}}
     for text in texts:
@@ -99,7 +99,7 @@ def _uses(texts: Iterable[str], bounds: Bounds | None) -> list[_Use]:
     return list(uses.values())
 
 
-def _apply_bounds(schema: Schema, bounds: Bounds) -> Schema:
+def _apply_bounds(schema: Schema, bounds: PublicBounds) -> Schema:
     """The schema with public bounds that were given beside the question."""
     attributes = []
     for name, ends in bounds.items():
@@ -234,12 +234,12 @@ class _Collector(Parser):
             flat = flat[1:]
         elif word == "group_by_steps":
             use.numeric = True
-            return Group(attribute, (), ())
+            return QueryGroup(attribute, (), ())
         elif word in ("between", "read_bounds"):
             use.ordered = True
         use.values += flat
         if word == "group_by_values":
-            return Group(attribute, (), ())
+            return QueryGroup(attribute, (), ())
         if word == "read_bounds":
             return (0.0, 1.0)
         return Subset(attribute)
@@ -248,9 +248,9 @@ class _Collector(Parser):
         """Nothing is known of the other values."""
         return subset
 
-    def group_by_domain(self, attribute: Attribute) -> Group:
+    def group_by_domain(self, attribute: Attribute) -> QueryGroup:
         """Nobody says which groups there are."""
-        return Group(attribute, (), ())
+        return QueryGroup(attribute, (), ())
 
 
 def _as_list(given: Any) -> list[Any]:

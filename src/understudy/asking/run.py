@@ -13,7 +13,7 @@ from typing import Any
 
 from understudy.asking.answers import Answers, Expected
 from understudy.asking.domains import (
-    Bounds,
+    PublicBounds,
     check_columns,
     check_mapping,
     hide_other_columns,
@@ -37,7 +37,7 @@ from understudy.privacy.budget import Budget, Currency, Neighbours, check_delta,
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
-from understudy.privacy.ledger import Ledger, LedgerFile, Unit, check_rows_per_person
+from understudy.privacy.ledger import Ledger, LedgerFile, UnitName, check_rows_per_person
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import (
@@ -98,7 +98,7 @@ class AnswerTerms:
 
     def new_ledger(self) -> Ledger:
         """The ledger of all answers: pure without a delta, zCDP with one."""
-        unit: Unit = "person"
+        unit: UnitName = "person"
         if self.person is None and self.max_rows_per_person == 1:
             unit = "row"
         protection: dict[str, Any] = {"rows_per_person": self.max_rows_per_person, "unit": unit}
@@ -114,7 +114,7 @@ def expect_answers(
     questions: Sequence[str],
     terms: AnswerTerms,
     schema: Schema | Form | None = None,
-    bounds: Bounds | None = None,
+    bounds: PublicBounds | None = None,
 ) -> list[Expected]:
     """What answers will be worth; no table is opened, nothing is spent."""
     raw = make_raw_schema(questions, schema, bounds)
@@ -131,7 +131,7 @@ def check_questions(
     questions: Sequence[str],
     terms: AnswerTerms,
     schema: Schema | Form | None = None,
-    bounds: Bounds | None = None,
+    bounds: PublicBounds | None = None,
 ) -> None:
     """Refuse what cannot be asked, before a table is opened."""
     if terms.discovery is None:
@@ -143,7 +143,7 @@ def check_questions(
 
 
 def make_raw_schema(
-    questions: Sequence[str], schema: Schema | Form | None, bounds: Bounds | None
+    questions: Sequence[str], schema: Schema | Form | None, bounds: PublicBounds | None
 ) -> Schema:
     """The columns that questions name, as far as they are public."""
     if not questions or len(questions) > MAX_QUESTIONS_ASKED:
@@ -184,7 +184,7 @@ class Asking:
     terms: AnswerTerms
     source: Source
     schema: Schema | Form | None = None
-    bounds: Bounds | None = None
+    bounds: PublicBounds | None = None
     ledger_file: LedgerFile | None = None
     noise: Noise | None = None
     notify: Notify = warn_owner

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.attacks.rows import has_order
-from understudy.data.cells import Codes
+from understudy.data.cells import CodeColumn
 from understudy.data.encoding import Coded
 from understudy.data.schema import Attribute
 
@@ -39,7 +39,7 @@ def table_features(rows: Coded) -> dict[str, Floats]:
     }
 
 
-def _summary(attribute: Attribute, codes: Codes) -> tuple[float, float, float]:
+def _summary(attribute: Attribute, codes: CodeColumn) -> tuple[float, float, float]:
     """Mean, median and deviation where there is an order; else how many values, the commonest and
     the rarest.
     """

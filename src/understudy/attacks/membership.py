@@ -40,7 +40,7 @@ from understudy.privacy.mechanisms import SeededNoise
 from understudy.release.callbacks import Progress, no_progress
 from understudy.synthesizers import Synthesizer
 
-Release = Callable[[Table, np.random.Generator], Frame]
+ReleaseTable = Callable[[Table, np.random.Generator], Frame]
 """Makes a synthetic table out of a real one."""
 
 Knows = Literal["rows", "population"]
@@ -180,7 +180,7 @@ _RULES = GameRules()
 
 
 def membership(
-    synthesizer: Synthesizer | Release,
+    synthesizer: Synthesizer | ReleaseTable,
     table: Frame,
     schema: Schema | str | Path | None = None,
     rules: GameRules = _RULES,
@@ -299,7 +299,7 @@ class _Game:
         return 2 * self.shadows * (len(self.targets) + 1)
 
     def play(
-        self, release: Release, stand_in: bool, delta: float, report: Callable[[int], None]
+        self, release: ReleaseTable, stand_in: bool, delta: float, report: Callable[[int], None]
     ) -> _Outcome:
         counter = itertools.count(1)
 
@@ -443,7 +443,7 @@ def _targets(coded: Coded, targets: int, rng: np.random.Generator) -> tuple[Ints
 
 def _release_rows(
     synthesizer: Synthesizer, public: Schema, otherwise: int, seed: int | None
-) -> Release:
+) -> ReleaseTable:
     noise = None
     if seed is not None:
         noise = SeededNoise(seed)
@@ -462,7 +462,7 @@ def _quiet(sentence: str) -> None:
     """The owner has heard it before, from the release itself."""
 
 
-def _copies(rows: int) -> Release:
+def _copies(rows: int) -> ReleaseTable:
     """The control: real rows, drawn with replacement, always the same number."""
 
     def release(table: Table, rng: np.random.Generator) -> Table:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from understudy.attacks.promise import Promise
 from understudy.errors import InputError
 
-Verdict = Literal["nothing seen", "within the promise", "look at this", "not judged"]
+AttackVerdict = Literal["nothing seen", "within the promise", "look at this", "not judged"]
 
 FALSE_FINDING_RATE = 0.01
 """An attack that finds nothing looks like a finding as often as this, by chance."""
@@ -65,7 +65,7 @@ class Attack:
     beside: float | None
     allowed: float | None
     promised: str
-    verdict: Verdict
+    verdict: AttackVerdict
     p_value: float | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
 
@@ -126,7 +126,7 @@ class HoldoutComparison:
         return self.promise.most(self.outside_at_most)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AttackVerdict:
         """Whether the difference is chance, and if not, whether it goes with the promise."""
         return give_verdict(self.p_value, self.inside - reach(self.deviations[0]), self.allowed)
 
@@ -184,9 +184,9 @@ class Attacks:
         )
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AttackVerdict:
         """The gravest of all."""
-        order: tuple[Verdict, ...] = ("look at this", "within the promise", "nothing seen")
+        order: tuple[AttackVerdict, ...] = ("look at this", "within the promise", "nothing seen")
         verdicts = {attack.verdict for attack in self.attacks}
         return next((verdict for verdict in order if verdict in verdicts), "not judged")
 
@@ -202,7 +202,7 @@ class Attacks:
         }
 
 
-def give_verdict(p_value: float, lowest: float, allowed: float | None) -> Verdict:
+def give_verdict(p_value: float, lowest: float, allowed: float | None) -> AttackVerdict:
     """The verdict on a test: by its p-value, and where that is small, by what surely was reached
     against the bound.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.asking.api import ask_with
 from understudy.asking.run import AnswerTerms
-from understudy.auditing.doors import Run
+from understudy.auditing.doors import RunWithNoise
 from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import PERSON, Pair, label_pair, number_pair, rank_pair
 from understudy.auditing.questions import make_run
@@ -84,7 +84,7 @@ def _choose_rank(curator: CentralCurator) -> object:
 
 def _make_asking_run(
     text: str, epsilon: float, delta: float = 0.0, most: int = 1
-) -> Callable[[Pair], Run]:
+) -> Callable[[Pair], RunWithNoise]:
     """A run that asks one question."""
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:

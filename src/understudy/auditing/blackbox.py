@@ -25,7 +25,7 @@ from understudy.auditing.bounds import CONFIDENCE, epsilon_bound, mu_bound
 Features = NDArray[np.float64]
 """One line a run, one column a feature."""
 
-Feature = Callable[[Features], NDArray[np.float64]]
+FeatureScore = Callable[[Features], NDArray[np.float64]]
 
 TRAINING = 1 / 3
 """The share of the runs from which the test is chosen."""
@@ -161,7 +161,7 @@ def _tests(features: Features, other: Features) -> Iterator[_Test]:
         yield from _feature_tests("logistic regression", logistic(both), logistic)
 
 
-def _feature_tests(name: str, seen: NDArray[np.float64], feature: Feature) -> Iterator[_Test]:
+def _feature_tests(name: str, seen: NDArray[np.float64], feature: FeatureScore) -> Iterator[_Test]:
     values = np.unique(seen)
     if len(values) <= VALUES:
         cuts = (values[1:] + values[:-1]) / 2
@@ -181,11 +181,11 @@ def _column(place: int, lines: Features) -> NDArray[np.float64]:
     return lines[:, place]
 
 
-def _equals(feature: Feature, value: float, lines: Features) -> NDArray[np.bool_]:
+def _equals(feature: FeatureScore, value: float, lines: Features) -> NDArray[np.bool_]:
     return feature(lines) == value
 
 
-def _above(feature: Feature, cut: float, lines: Features) -> NDArray[np.bool_]:
+def _above(feature: FeatureScore, cut: float, lines: Features) -> NDArray[np.bool_]:
     return feature(lines) > cut
 
 
@@ -194,7 +194,7 @@ def _frequent(seen: NDArray[np.float64]) -> NDArray[np.float64]:
     return values[np.argsort(-counts)[:3]]
 
 
-def _likelihood_ratio(features: Features, other: Features) -> Feature:
+def _likelihood_ratio(features: Features, other: Features) -> FeatureScore:
     """The sum over features of the log-ratio of two smoothed histograms, as if features were
     independent.
     """
@@ -218,7 +218,9 @@ def _likelihood_ratio(features: Features, other: Features) -> Feature:
     return ratio
 
 
-def _logistic(features: Features, other: Features, penalty: float = 1.0, steps: int = 8) -> Feature:
+def _logistic(
+    features: Features, other: Features, penalty: float = 1.0, steps: int = 8
+) -> FeatureScore:
     """Logistic regression on the ranks of the features, by Newton's method: linear, and with a bend
     at the median.
     """

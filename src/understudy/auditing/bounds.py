@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.mechanisms.distributions import choice_log_probabilities
-from understudy.privacy.mechanisms import Rule
+from understudy.privacy.mechanisms import ChoiceRule
 
 Floats = NDArray[np.float64]
 
@@ -178,7 +178,7 @@ def draw_log_probabilities(counts: Floats, smoothing: float) -> Floats:
     return np.log(weights) - math.log(weights.sum())
 
 
-def choice_losses(scores: Floats, other: Floats, scale: float, rule: Rule) -> Floats:
+def choice_losses(scores: Floats, other: Floats, scale: float, rule: ChoiceRule) -> Floats:
     """For each candidate the log-ratio of being chosen on a table and on its neighbour."""
     return choice_log_probabilities(scores, scale, rule) - choice_log_probabilities(
         other, scale, rule

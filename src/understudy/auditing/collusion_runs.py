@@ -21,16 +21,16 @@ from understudy.encrypted.uploads import Upload, make_upload
 from understudy.federation import MemoryLink
 from understudy.federation.identity import Identity
 from understudy.privacy.budget import Budget
-from understudy.privacy.mechanisms import Counts
+from understudy.privacy.mechanisms import ExactCounts
 
-Party = Literal["aggregator", "service"]
-COLLUDING_PARTIES: tuple[Party, ...] = ("aggregator", "service")
+ColludingParty = Literal["aggregator", "service"]
+COLLUDING_PARTIES: tuple[ColludingParty, ...] = ("aggregator", "service")
 
 
 class SilentSession(EncryptedSession):
     """An aggregator that adds no noise: as one that knows its own takes it off."""
 
-    def draw_share(self, item: Item, scale: float) -> Counts:
+    def draw_share(self, item: Item, scale: float) -> ExactCounts:
         """None."""
         return np.zeros(item.cells, dtype=np.int64)
 
@@ -38,12 +38,14 @@ class SilentSession(EncryptedSession):
 class SilentService(CryptoService):
     """A service that adds no noise: as one that knows its own takes it off."""
 
-    def draw_share(self, session: Any, item: Item, scale: float) -> Counts:
+    def draw_share(self, session: Any, item: Item, scale: float) -> ExactCounts:
         """None."""
         return np.zeros(item.cells, dtype=np.int64)
 
 
-def run_cells(party: Party, epsilon: float, colluders: int, cells: int, rows: int) -> Features:
+def run_cells(
+    party: ColludingParty, epsilon: float, colluders: int, cells: int, rows: int
+) -> Features:
     """A real answer, less all that a party and the first owner know: the last owner's cells, each
     with this many rows and the other party's noise.
     """

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from understudy.auditing.bounds import CONFIDENCE
-from understudy.auditing.doors import Run
+from understudy.auditing.doors import RunWithNoise
 from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import Pair
 from understudy.auditing.subjects import (
@@ -45,7 +45,7 @@ from understudy.privacy.discovery import discover
 from understudy.privacy.discovery_questions import Asker, NoisyHistogram
 from understudy.privacy.discovery_words import NamedWords, WordFinder
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Counts, Noise
+from understudy.privacy.mechanisms import ExactCounts, Noise
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.privbayes import PrivBayes
@@ -103,7 +103,7 @@ def without_schema(epsilon: float) -> dict[str, Synthesizer]:
     }
 
 
-def _discovers(epsilon: float, delta: float, pair: Pair) -> Run:
+def _discovers(epsilon: float, delta: float, pair: Pair) -> RunWithNoise:
     """Discovery by itself, with the whole budget; no word passes the threshold by its count."""
 
     def run(table: Table, noise: Noise) -> object:
@@ -116,7 +116,7 @@ def _discovers(epsilon: float, delta: float, pair: Pair) -> Run:
     return run
 
 
-def _looks_again(epsilon: float, pair: Pair) -> Run:
+def _looks_again(epsilon: float, pair: Pair) -> RunWithNoise:
     """A second look at a column, in which the first has named a word of a public list."""
 
     def run(table: Table, noise: Noise) -> object:
@@ -216,7 +216,7 @@ class _Told:
     count = 0
     scale = 0.0
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         self.scale = scale
         return np.append(np.full(len(counts) - 1, self.count), 0)
 
@@ -226,10 +226,10 @@ class _Told:
         """Any words."""
         return 0
 
-    def draw(self, counts: object, draws: int, smoothing: object) -> Counts:
+    def draw(self, counts: object, draws: int, smoothing: object) -> ExactCounts:
         raise AssertionError("discovery draws nothing")
 
-    def sample(self, rows: int, rate: object) -> Counts:
+    def sample(self, rows: int, rate: object) -> ExactCounts:
         raise AssertionError("discovery samples nothing")
 
 

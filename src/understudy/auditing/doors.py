@@ -27,10 +27,10 @@ from understudy.auditing.neighbours import Pair
 from understudy.auditing.profiles import Outcomes, joint_epsilon
 from understudy.data.frames import Frame
 from understudy.mechanisms.distributions import choice_log_probabilities
-from understudy.privacy.mechanisms import Counts, Noise, Rule
+from understudy.privacy.mechanisms import ChoiceRule, ExactCounts, Noise
 from understudy.privacy.renyi import bound_sampled_divergence, epsilon_at
 
-Run = Callable[[Frame, Noise], object]
+RunWithNoise = Callable[[Frame, Noise], object]
 """Does what is audited, on a table, with the given noise, and returns what is released (or nothing,
 where only what goes into the noise is of interest). That depends on the noise's answers: no other
 dice may be thrown."""
@@ -93,7 +93,7 @@ class RecordedQuestion:
         if len(self.inputs) > most:
             raise ValueError(f"a choice among more than {most:,} candidates; audit a smaller table")
         if self.kind == "exponential":
-            rule: Rule = "exponential"
+            rule: ChoiceRule = "exponential"
         else:
             rule = "permute_and_flip"
         return choice_log_probabilities(self.inputs, self.scale, rule)
@@ -113,12 +113,12 @@ class PausedRun:
     returned: object = None
     _rate = 1.0
 
-    def __init__(self, run: Run, table: Frame) -> None:
+    def __init__(self, run: RunWithNoise, table: Frame) -> None:
         self._asked: SimpleQueue[RecordedQuestion | BaseException | None] = SimpleQueue()
-        self._answers: SimpleQueue[Counts | int | None] = SimpleQueue()
+        self._answers: SimpleQueue[ExactCounts | int | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, args=(run, table), daemon=True)
 
-    def _work(self, run: Run, table: Frame) -> None:
+    def _work(self, run: RunWithNoise, table: Frame) -> None:
         import numba
 
         numba.set_num_threads(1)  # tiny tables: threads would wait for each other most of the time
@@ -133,7 +133,7 @@ class PausedRun:
         self._thread.start()
         return self._next()
 
-    def answer(self, answer: Counts | int) -> RecordedQuestion | None:
+    def answer(self, answer: ExactCounts | int) -> RecordedQuestion | None:
         """Give the answer to a question; the next one, or none."""
         self._answers.put(answer)
         return self._next()
@@ -150,7 +150,7 @@ class PausedRun:
             raise asked
         return asked
 
-    def _ask(self, question: RecordedQuestion) -> Counts | int:
+    def _ask(self, question: RecordedQuestion) -> ExactCounts | int:
         self._asked.put(question)
         answer = self._answers.get()
         if answer is None:
@@ -159,27 +159,27 @@ class PausedRun:
 
     # ---- noise
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """A table."""
         return np.array(
             self._ask(RecordedQuestion("laplace", counts.astype(np.float64), scale)), dtype=np.int64
         )
 
-    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+    def rounded_gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """A table with rounded noise."""
         return self.gaussian(counts, scale)
 
-    def gaussian(self, counts: Counts, scale: float) -> Counts:
+    def gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """A table, or the sum of a sample that was drawn right before."""
         rate, self._rate = self._rate, 1.0
         question = RecordedQuestion("gaussian", counts.astype(np.float64), scale, rate=rate)
         return np.array(self._ask(question), dtype=np.int64)
 
-    def choose(self, scores: Floats, scale: float, rule: Rule) -> int:
+    def choose(self, scores: Floats, scale: float, rule: ChoiceRule) -> int:
         """A choice."""
         return int(self._ask(RecordedQuestion(rule, np.array(scores, dtype=np.float64), scale)))
 
-    def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
+    def draw(self, counts: ExactCounts, draws: int, smoothing: Fraction) -> ExactCounts:
         """Draws."""
         question = RecordedQuestion("draw", counts.astype(np.float64), float(smoothing), draws)
         return np.array(self._ask(question), dtype=np.int64)
@@ -252,7 +252,9 @@ class ExactLoss:
         return None
 
 
-def exact_loss(run: Run, pair: Pair, paths: int = FOLLOWED_PATHS, seed: int = 0) -> ExactLoss:
+def exact_loss(
+    run: RunWithNoise, pair: Pair, paths: int = FOLLOWED_PATHS, seed: int = 0
+) -> ExactLoss:
     """The largest loss on several paths of answers, from either of the two tables.
 
     On the first path every answer is the one that tells most, given those before it. Which
@@ -348,7 +350,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 def _answer(
     a: RecordedQuestion, b: RecordedQuestion, rng: np.random.Generator, stray: float
-) -> tuple[Counts | int, float, float]:
+) -> tuple[ExactCounts | int, float, float]:
     """An answer to a question, the log-ratio of its probabilities, and the question's rho."""
     if a.kind == "laplace":
         # Beyond the nearer of two counts the probabilities differ by all that they can:

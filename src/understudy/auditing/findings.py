@@ -13,7 +13,7 @@ from understudy.data.files import writable_file
 from understudy.privacy.budget import Currency, rho_of
 from understudy.privacy.gaussian_privacy import gdp_of
 
-Verdict = Literal["kept", "broken", "too few runs", "wasteful"]
+FindingVerdict = Literal["kept", "broken", "too few runs", "wasteful"]
 
 SLACK = 1e-9
 """Exact values are computed in floating point; this share of the claim is not a violation."""
@@ -60,7 +60,7 @@ class Finding:
     least: float = 0.0
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FindingVerdict:
         """Whether more was lost than was promised, if that could have been seen at all; or far
         less, where the worst case is known.
         """
@@ -73,7 +73,7 @@ class Finding:
         return "too few runs"
 
 
-def overall(findings: Iterable[Finding]) -> Verdict:
+def overall(findings: Iterable[Finding]) -> FindingVerdict:
     """Broken if one is, wasteful if one is; kept if one at least could have been."""
     verdicts = {finding.verdict for finding in findings}
     if "broken" in verdicts:
@@ -193,7 +193,7 @@ def markdown(findings: Sequence[Finding]) -> str:
 
 
 LABEL_WIDTH, BAR_WIDTH, LINE_HEIGHT, CHART_MARGIN = 400, 420, 22, 12
-COLOURS: dict[Verdict, str] = {
+COLOURS: dict[FindingVerdict, str] = {
     "kept": "#2a7f62",
     "broken": "#c0392b",
     "wasteful": "#b9770e",

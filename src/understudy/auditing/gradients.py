@@ -25,7 +25,7 @@ from understudy.auditing.control import Control
 from understudy.auditing.doors import exact_loss
 from understudy.auditing.findings import Finding, unit_at
 from understudy.auditing.neighbours import Pair, table_of
-from understudy.counting.row_functions import Floats, RowInputs
+from understudy.counting.row_functions import RowInputs, Singles
 from understudy.data.encoding import encode
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
@@ -70,7 +70,7 @@ class CanaryVectors:
         """The column must be there."""
         self.inputs.check(schema)
 
-    def vectors(self, rows: Floats) -> Iterator[Floats]:
+    def vectors(self, rows: Singles) -> Iterator[Singles]:
         """The codes are the vectors."""
         yield from np.float32(self.length) * rows
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from understudy.auditing.bounds import choice_losses, renyi_rho
-from understudy.auditing.doors import Run, exact_loss
+from understudy.auditing.doors import RunWithNoise, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
 from understudy.auditing.gradients import gradient_findings
 from understudy.auditing.neighbours import (
@@ -33,14 +33,14 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
     SCORE_GRID,
+    ChoiceRule,
     Noise,
-    Rule,
     choice_scale,
     round_to_grid,
 )
 from understudy.privacy.refinement import refine
 
-RULES: tuple[Rule, ...] = ("permute_and_flip", "exponential")
+RULES: tuple[ChoiceRule, ...] = ("permute_and_flip", "exponential")
 
 
 def doors(epsilon: float) -> Iterator[Finding]:
@@ -183,7 +183,7 @@ def _refinements(epsilon: float) -> Iterator[Finding]:
 
 def _make_refinement_run(
     epsilon: float, delta: float = 0.0, most: int = 1
-) -> Callable[[Pair], Run]:
+) -> Callable[[Pair], RunWithNoise]:
     """A run that refines a schema, and nothing else."""
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:
@@ -197,12 +197,17 @@ def _make_refinement_run(
     return lambda pair: partial(run, pair)
 
 
-Ask = Callable[[CentralCurator], object]
+AuditedQuestion = Callable[[CentralCurator], object]
 
 
 def make_run(
-    ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1, *, currency: Currency = "rho"
-) -> Callable[[Pair], Run]:
+    ask: AuditedQuestion,
+    epsilon: float,
+    delta: float = 0.0,
+    most: int = 1,
+    *,
+    currency: Currency = "rho",
+) -> Callable[[Pair], RunWithNoise]:
     """A run that puts questions to a curator, and nothing else."""
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:
@@ -237,7 +242,7 @@ def _histograms(curator: CentralCurator) -> object:
     return curator.measure([marginal(name) for name in curator.schema.names], curator.ledger.budget)
 
 
-def _choice(score: str, handicap: float = 1000.0) -> Ask:
+def _choice(score: str, handicap: float = 1000.0) -> AuditedQuestion:
     """The first two attributes, or the last two at a handicap, so that the better one is certain to
     stay so.
     """
@@ -263,7 +268,7 @@ def _choice_before_tables(curator: CentralCurator) -> object:
     return chosen, curator.measure(tables, curator.ledger.left)
 
 
-def _misfit_choice(pair: Pair, handicap: float) -> Ask:
+def _misfit_choice(pair: Pair, handicap: float) -> AuditedQuestion:
     """One histogram against two estimates: one that the row comes nearer to, and one that it moves
     away from.
     """
@@ -304,7 +309,7 @@ def _draws(curator: CentralCurator) -> object:
     return curator.draw(marginal(curator.schema.modelled[0].name), 5, curator.ledger.budget)
 
 
-def _any_scores(epsilon: float, rule: Rule) -> Finding:
+def _any_scores(epsilon: float, rule: ChoiceRule) -> Finding:
     """Scores that move by all that their sensitivity allows: one up, very many down."""
     one = np.array([1.0] + [0.0] * 500)
     losses = choice_losses(

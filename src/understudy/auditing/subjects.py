@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.auditing.blackbox import black_box
 from understudy.auditing.bounds import CONFIDENCE
-from understudy.auditing.doors import ExactLoss, Run, exact_loss
+from understudy.auditing.doors import ExactLoss, RunWithNoise, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
 from understudy.auditing.neighbours import (
     NEIGHBOUR_ROWS,
@@ -59,7 +59,7 @@ def quiet(sentence: str) -> None:
 def exact_findings(
     subject: str,
     claimed: float,
-    run_on: Callable[[Pair], Run],
+    run_on: Callable[[Pair], RunWithNoise],
     pairs: Sequence[Pair],
     delta: float = 0.0,
     order: int | None = None,
@@ -111,7 +111,7 @@ def fit_exactly(
 ) -> Iterator[Finding]:
     """The exact loss of a whole fit, on the pair on which it loses most."""
 
-    def run_on(pair: Pair) -> Run:
+    def run_on(pair: Pair) -> RunWithNoise:
         def fit(table: Table, noise: Noise) -> object:
             try:
                 return method.fit(table, pair.schema, noise=noise, notify=quiet)

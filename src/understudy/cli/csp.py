@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.checks import check_distinct
-from understudy.cli.holder import Cert, Key, check_extra, identity_of
+from understudy.cli.holder import Cert, KeyFile, check_extra, identity_of
 from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_ledger
 from understudy.cli.options import (
     Neighbour,
@@ -36,7 +36,9 @@ csp_app = typer.Typer(
 )
 app.add_typer(csp_app, name="csp")
 
-PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The plan of all parties.")]
+PlanOption = Annotated[
+    Path, typer.Option("--plan", metavar="FILE", help="The plan of all parties.")
+]
 Peers = Annotated[
     Path,
     typer.Option("--peers", metavar="FILE", help="Owners, service and aggregators (TOML)."),
@@ -148,10 +150,10 @@ def csp_encrypt(
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="Your rows: CSV or Parquet. They never leave.")
     ],
-    plan: PlanFile,
+    plan: PlanOption,
     cert: Cert,
     output: OutFile,
-    key: Key = None,
+    key: KeyFile = None,
     ledger: LedgerOptions = NO_LEDGER_FILE,
     reading: Any = None,
     quiet: Quiet = False,
@@ -203,7 +205,7 @@ def csp_encrypt(
     ),
 )
 def csp_serve(
-    plan: PlanFile,
+    plan: PlanOption,
     private_key: Annotated[
         Path, typer.Option(metavar="FILE", help="The service's secret key, by csp key.")
     ],
@@ -212,7 +214,7 @@ def csp_serve(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:8450",
-    key: Key = None,
+    key: KeyFile = None,
     ledger: Annotated[
         Path | None,
         typer.Option(

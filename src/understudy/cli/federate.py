@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from understudy.cli.checks import check_distinct, check_output
-from understudy.cli.holder import Cert, Key, check_extra, identity_of
+from understudy.cli.holder import Cert, KeyFile, check_extra, identity_of
 from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     Delta,
@@ -18,7 +18,7 @@ from understudy.cli.options import (
     MethodNeighbour,
     Out,
     Quiet,
-    Rows,
+    RowsOption,
     Seed,
     relation_of,
 )
@@ -30,7 +30,7 @@ from understudy.errors import InputError
 if TYPE_CHECKING:
     from understudy.encrypted.session import Store
     from understudy.federation.identity import Parties, Party
-    from understudy.federation.ways import Way as HoldersWay
+    from understudy.federation.ways import WayName as HoldersWay
     from understudy.synthesizers.registry import CuratorKind
 
 
@@ -117,11 +117,11 @@ def federate(
         typer.Option(metavar="FOLDER", help="The uploads of all owners of the plan (encrypted)."),
     ] = None,
     output: Out = "-",
-    rows: Rows = None,
+    rows: RowsOption = None,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
     ] = None,
-    key: Key = None,
+    key: KeyFile = None,
     patience: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long to wait for each answer.")
     ] = 60.0,

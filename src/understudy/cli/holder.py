@@ -48,7 +48,7 @@ Cert = Annotated[
     Path,
     typer.Option("--cert", metavar="FILE", help="Your certificate, by understudy holder cert."),
 ]
-Key = Annotated[
+KeyFile = Annotated[
     Path | None,
     typer.Option(
         "--key",
@@ -140,7 +140,7 @@ def serve(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:8443",
-    key: Key = None,
+    key: KeyFile = None,
     ledger: Annotated[
         Path | None,
         typer.Option(

@@ -22,7 +22,7 @@ from understudy.errors import InputError
 if TYPE_CHECKING:
     from understudy.cli.public_facts import Wanted
     from understudy.cli.talk import Talk
-    from understudy.data.forms import Entry, Form
+    from understudy.data.forms import ColumnFacts, Form
 
 MAX_NAME_WIDTH = 24
 KNOWN_WIDTH = 40
@@ -267,7 +267,7 @@ def plain(text: str) -> str:
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
-def summarise(entry: Entry) -> str:
+def summarise(entry: ColumnFacts) -> str:
     """What is known of a column, in a few words."""
     kind = entry.get("kind")
     if kind is None:

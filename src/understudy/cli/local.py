@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from understudy.local.collected import Collected
     from understudy.local.plans import CollectionPlan
 
-Level = Annotated[
+ReportLevel = Annotated[
     float | None,
     typer.Option(
         metavar="NUMBER", help="Which of the plan's levels of privacy; by default the first."
@@ -157,7 +157,7 @@ def _describe_plan(plan: CollectionPlan) -> str:
 )
 def local_answer(
     plan: PlanFile,
-    epsilon: Level = None,
+    epsilon: ReportLevel = None,
     ledger: Annotated[
         Path | None,
         typer.Option(
@@ -245,7 +245,7 @@ def local_simulate(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="Reports: .jsonl or .parquet.")
     ],
-    epsilon: Level = None,
+    epsilon: ReportLevel = None,
     quiet: Quiet = False,
 ) -> None:
     """Answer for every row of a table, to try a survey out: nothing is booked."""

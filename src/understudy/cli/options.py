@@ -133,7 +133,7 @@ def _whole_number(text: str) -> int:
     raise typer.BadParameter(f"{text!r} is not a whole number like 1000 or 1e8.")
 
 
-Rows = Annotated[
+RowsOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",

@@ -13,7 +13,7 @@ from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.data.codebooks import Codebook
-    from understudy.data.forms import Entry, Form
+    from understudy.data.forms import ColumnFacts, Form
     from understudy.data.read_options import Reading
 
 
@@ -150,7 +150,7 @@ def _name_identifiers(form: Form) -> Form:
     from understudy.data.forms import Form
     from understudy.privacy.identifiers import is_identifier, make_identifier
 
-    named: dict[str, Entry] = {
+    named: dict[str, ColumnFacts] = {
         name: make_identifier(name).to_dict() for name in form.entries if is_identifier(name)
     }
     return form.fill_from(Form(named))

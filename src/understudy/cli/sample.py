@@ -18,7 +18,7 @@ from understudy.cli.options import (
     Out,
     Partitions,
     Quiet,
-    Rows,
+    RowsOption,
     SafeForSpreadsheets,
     Seed,
 )
@@ -47,7 +47,7 @@ class Conditioning(Enum):
 def sample(
     model: ModelFile,
     output: Out = "-",
-    rows: Rows = None,
+    rows: RowsOption = None,
     seed: Seed = None,
     given: Annotated[
         list[str] | None,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from understudy.privacy.ledger import LedgerFile
 
 
-Columns = Annotated[
+TableOfColumns = Annotated[
     str | None,
     typer.Argument(
         metavar="TABLE",
@@ -88,7 +88,7 @@ Vocabularies = Annotated[
 @reads_files
 @uses_ledger
 def schema_command(
-    table: Columns = None,
+    table: TableOfColumns = None,
     output: Annotated[
         str,
         typer.Option("-o", "--output", metavar="FILE", help="Schema file; - for standard output."),

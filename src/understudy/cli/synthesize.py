@@ -27,7 +27,7 @@ from understudy.cli.options import (
     Partitions,
     Person,
     Quiet,
-    Rows,
+    RowsOption,
     RowsPerPerson,
     SafeForSpreadsheets,
     SchemaFile,
@@ -89,7 +89,7 @@ def synthesize(
     neighbours: MethodNeighbour = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
-    rows: Rows = None,
+    rows: RowsOption = None,
     discovery: DiscoveryShare = None,
     keep_going: KeepGoing = False,
     refinement: Annotated[

@@ -26,9 +26,9 @@ import numpy as np
 
 from understudy.counting.row_functions import (
     SLOPE,
-    Floats,
     Loss,
     RowInputs,
+    Singles,
     make_aligned,
     one_by_one,
     slope_of_real,
@@ -74,8 +74,8 @@ class ConvolutionGradient:
     inputs: RowInputs
     height: int
     width_in_pixels: int
-    parameters: Mapping[str, Floats]
-    masks: tuple[Floats, Floats] | None = None
+    parameters: Mapping[str, Singles]
+    masks: tuple[Singles, Singles] | None = None
     loss: Loss = "gan"
     real: bool = True
 
@@ -107,7 +107,7 @@ class ConvolutionGradient:
             if part.shape != shape or not np.isfinite(part).all():
                 raise InputError("The layers of the network do not fit each other.")
 
-    def vectors(self, rows: Floats) -> Iterator[Floats]:
+    def vectors(self, rows: Singles) -> Iterator[Singles]:
         """The gradient of each image, parameter after parameter."""
         for row in one_by_one(rows):
             self._work.fill(row)
@@ -157,7 +157,7 @@ class _ImageRoom:
             for name, piece in zip(function.NAMES, np.split(self.vector, ends), strict=True)
         }
 
-    def fill(self, row: Floats) -> None:
+    def fill(self, row: Singles) -> None:
         """Write the gradient of one image."""
         given, parts, first, second = self._given, self._parts, self._first, self._second
         label = row[self._pixels :]
@@ -198,7 +198,7 @@ class _ImageRoom:
         np.matmul(to_first, of_image.T, out=parts["first"])
 
 
-def _turn_round(weights: Floats) -> Floats:
+def _turn_round(weights: Singles) -> Singles:
     """The weights of the way back through a convolution with steps of 2.
 
     A number of the input at an even place (2 a) is seen by the units a - 1, a and a + 1, with the
@@ -251,7 +251,7 @@ class _Patches:
         self._places = seen.transpose(0, 3, 4, 1, 2).reshape(channels * kernel**2, -1).copy()
         self._columns = make_aligned(self._places.size).reshape(self._places.shape)
 
-    def take(self, values: Floats) -> Floats:
+    def take(self, values: Singles) -> Singles:
         """The patches of an input, whose channels are lines."""
         self._inside[:] = values.reshape(self._shape)
         return np.take(self._padded.reshape(-1), self._places, out=self._columns, mode="clip")

@@ -28,7 +28,7 @@ from understudy.counting.plain import REPEATED, TOO_LARGE
 from understudy.machine.compiled import kernel
 
 Array = Any  # numba infers the element types; see each docstring
-Number = Any  # an integer of a given width, not Python's
+WideInteger = Any  # an integer of a given width, not Python's
 
 MERGED_CELLS = 1 << 16
 """Tables up to this size are counted through 16-bit indices, and only such tables are merged."""
@@ -223,7 +223,7 @@ def _within(mask: Array, other: Array) -> bool:
 
 
 @kernel(nogil=True)
-def _bit(axis: int) -> Number:
+def _bit(axis: int) -> WideInteger:
     return np.uint64(1) << np.uint64(63 - (axis & 63))
 
 
@@ -395,8 +395,8 @@ def spread(
                 target[j] = i
     kept = np.empty(len(columns), np.int64)
     depth = 0
-    outer: Number = np.int64(1)  # a literal would have the functions below compiled twice
-    gone: Number = np.int64(1)
+    outer: WideInteger = np.int64(1)  # a literal would have the functions below compiled twice
+    gone: WideInteger = np.int64(1)
     inner = len(table)
     source = table
     for j in range(len(columns)):
@@ -539,7 +539,7 @@ def count_packed(
 
 
 @kernel(nogil=True)
-def _recall(words: Array, known: Array, a: int, b: int) -> Number:
+def _recall(words: Array, known: Array, a: int, b: int) -> WideInteger:
     if known[a, b] < 0:
         count = _two(words[a], words[b])
         known[a, b] = count
@@ -548,7 +548,7 @@ def _recall(words: Array, known: Array, a: int, b: int) -> Number:
 
 
 @kernel(nogil=True)
-def _two(a: Array, b: Array) -> Number:
+def _two(a: Array, b: Array) -> WideInteger:
     total = np.uint64(0)
     for i in range(len(a)):
         total += _ones(a[i] & b[i])
@@ -556,7 +556,7 @@ def _two(a: Array, b: Array) -> Number:
 
 
 @kernel(nogil=True)
-def _three(a: Array, b: Array, c: Array) -> Number:
+def _three(a: Array, b: Array, c: Array) -> WideInteger:
     total = np.uint64(0)
     for i in range(len(a)):
         total += _ones(a[i] & b[i] & c[i])
@@ -583,7 +583,7 @@ def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
 
 
 @kernel(nogil=True)
-def _ones(word: Number) -> Number:
+def _ones(word: WideInteger) -> WideInteger:
     """Number of 1 bits in a uint64 (LLVM recognises this and uses the processor's own
     instructions).
     """
@@ -660,7 +660,7 @@ def _number_some(
 
 
 @kernel(nogil=True)
-def _slot(keys: Array, key: Number, examples: Array, slots: Array, bits: int) -> Number:
+def _slot(keys: Array, key: WideInteger, examples: Array, slots: Array, bits: int) -> WideInteger:
     """Where a key is, or where it is to be put."""
     slot = np.int64(
         (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits)

@@ -32,7 +32,7 @@ from understudy.data.public_words import is_listed
 from understudy.data.tables import MARKS
 from understudy.data.time_formats import EPOCH
 
-Counts = NDArray[np.int64]
+ExactCounts = NDArray[np.int64]
 
 VOCABULARIES: tuple[tuple[str, ...], ...] = (
     ("false", "true"),
@@ -114,7 +114,7 @@ class Ends:
         """The cell of the partition that each number lies in; 0 is below all edges."""
         return np.searchsorted(self.edges, numbers, side="right")
 
-    def count(self, cells: Counts) -> Counts:
+    def count(self, cells: ExactCounts) -> ExactCounts:
         """How many numbers lie in each candidate, given those of each cell of the partition."""
         below = np.cumsum(cells)[:-1]
         return np.asarray(below[self.highs] - below[self.lows])
@@ -284,16 +284,16 @@ def _read_exact(form: Format, words: Sequence[str]) -> NDArray[np.float64]:
 class FormatTally:
     """How often the words of one format occur, and where their numbers lie."""
 
-    on_grid: Counts
+    on_grid: ExactCounts
     """Numbers but zero of each spacing, in the order of :func:`spacings_of`."""
-    cells: Counts
+    cells: ExactCounts
     """Of each stretch between ends of its kind."""
-    padded_cells: Counts
+    padded_cells: ExactCounts
     """The same for codes with leading zeros, which a column of plain integers may hold, too."""
-    values: list[tuple[NDArray[np.float64], Counts]] = field(default_factory=list)
+    values: list[tuple[NDArray[np.float64], ExactCounts]] = field(default_factory=list)
     """Integers and reals one by one, and how often each occurs."""
 
-    def count_between(self, edges: NDArray[np.float64]) -> Counts:
+    def count_between(self, edges: NDArray[np.float64]) -> ExactCounts:
         """How many integers or reals lie in each stretch between edges, which are in order."""
         counts = np.zeros(len(edges) + 1, dtype=np.int64)
         for numbers, weights in self.values:
@@ -360,7 +360,7 @@ class Tally:
             for place in _formats_of_skeletons()[skeleton]:
                 self._add_format(place, some_words, weights)
 
-    def _add_format(self, place: int, words: Sequence[str], counts: Counts) -> None:
+    def _add_format(self, place: int, words: Sequence[str], counts: ExactCounts) -> None:
         form = CANDIDATES[place]
         numbers = _read_exact(form, words)
         padded = np.zeros(len(words), dtype=bool)

@@ -20,7 +20,7 @@ from understudy.data.encoding import Coded, quantity_values
 from understudy.data.schema import Quantity, Schema
 from understudy.errors import InputError
 
-Floats = NDArray[np.float32]
+Singles = NDArray[np.float32]
 
 Loss = Literal["gan", "wasserstein"]
 
@@ -89,7 +89,7 @@ class RowMatrix:
         for place, name in enumerate(inputs.scaled):
             self._scaled[:, place] = _scale(rows, name)
 
-    def take(self, places: NDArray[np.int64]) -> Floats:
+    def take(self, places: NDArray[np.int64]) -> Singles:
         """Some of the rows, a line each."""
         parts = [self._scaled[places]]
         for codes, size in zip(self._codes, self._sizes, strict=True):
@@ -112,7 +112,7 @@ def _scale(rows: Coded, name: str) -> NDArray[np.float64]:
     return np.clip((known - middle) / half, -1.0, 1.0)
 
 
-def make_aligned(size: int) -> Floats:
+def make_aligned(size: int) -> Singles:
     """Room for numbers that begins a line of the processor's cache: libraries may take another way
     where it does not.
     """
@@ -121,7 +121,7 @@ def make_aligned(size: int) -> Floats:
     return room[start : start + size]
 
 
-def one_by_one(rows: Floats) -> Iterator[Floats]:
+def one_by_one(rows: Singles) -> Iterator[Singles]:
     """Each row by itself, always at the same place."""
     row = make_aligned(rows.shape[1])
     for line in rows:
@@ -129,7 +129,7 @@ def one_by_one(rows: Floats) -> Iterator[Floats]:
         yield row
 
 
-def add_products(rows: Floats, weights: Floats) -> Floats:
+def add_products(rows: Singles, weights: Singles) -> Singles:
     """The product of two matrices, by operations on numbers in a fixed order."""
     found = np.zeros((len(rows), weights.shape[1]), dtype=np.float32)
     for place, line in enumerate(weights):
@@ -151,7 +151,7 @@ class RowFunction(Protocol):
     def check(self, schema: Schema) -> None:
         """Refuse what does not fit the schema."""
 
-    def vectors(self, rows: Floats) -> Iterator[Floats]:
+    def vectors(self, rows: Singles) -> Iterator[Singles]:
         """The vector of each row in turn, for the caller to write over before the next.
 
         To the last bit, a vector must not depend on the other rows, nor on the place of its own.
@@ -180,8 +180,8 @@ class DenseGradient:
     """
 
     inputs: RowInputs
-    weights: Sequence[Floats]
-    biases: Sequence[Floats]
+    weights: Sequence[Singles]
+    biases: Sequence[Singles]
     loss: Loss = "gan"
 
     @cached_property
@@ -208,7 +208,7 @@ class DenseGradient:
         if self.width > MAX_WIDTH:
             raise InputError(f"A network has at most {MAX_WIDTH:,} parameters.")
 
-    def vectors(self, rows: Floats) -> Iterator[Floats]:
+    def vectors(self, rows: Singles) -> Iterator[Singles]:
         """Gradients: of each layer the weights, then its biases. Sums are added up in a fixed
         order, for all rows side by side: no library decides about it.
         """
@@ -232,7 +232,7 @@ class DenseGradient:
             self._fill(vector, [part[row] for part in seen], [part[row] for part in slopes])
             yield vector
 
-    def _fill(self, vector: Floats, seen: Sequence[Floats], slopes: Sequence[Floats]) -> None:
+    def _fill(self, vector: Singles, seen: Sequence[Singles], slopes: Sequence[Singles]) -> None:
         """Write what goes into each layer, times what comes back out of it."""
         end = 0
         for given, slope in zip(seen, slopes, strict=True):
@@ -270,7 +270,7 @@ class RandomFeatures:
     """
 
     inputs: RowInputs
-    directions: Floats
+    directions: Singles
     labels: int = 1
 
     @property
@@ -291,7 +291,7 @@ class RandomFeatures:
         if not np.isfinite(self.directions).all() or not 1 <= self.width <= MAX_WIDTH:
             raise InputError(f"Directions are finite, with at most {MAX_WIDTH:,} features in all.")
 
-    def vectors(self, rows: Floats) -> Iterator[Floats]:
+    def vectors(self, rows: Singles) -> Iterator[Singles]:
         """Features of each row; those of other labels than its own are 0."""
         seen = len(self.directions)
         angles = make_aligned(self.directions.shape[1])
@@ -313,7 +313,7 @@ class RandomFeatures:
         return f"{self.width:,} random features"
 
 
-def fourier_features(rows: Floats, directions: Floats) -> Floats:
+def fourier_features(rows: Singles, directions: Singles) -> Singles:
     """Cosines and sines along directions; each line has length 1."""
     angles = rows @ directions
     count = np.float32(np.sqrt(directions.shape[1]))

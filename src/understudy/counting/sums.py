@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.directions import Directions
-from understudy.data.cells import CellEncoder, Codes
+from understudy.data.cells import CellEncoder, CodeColumn
 from understudy.data.marginals import Marginal
 from understudy.data.schema import Attribute, Schema
 from understudy.data.tables import Table
@@ -212,11 +212,13 @@ class MemorySummer:
         The same rows as they are, of which numbers are read; ``None`` where only codes are known.
     """
 
-    def __init__(self, schema: Schema, codes: Mapping[str, Codes], table: Table | None) -> None:
+    def __init__(
+        self, schema: Schema, codes: Mapping[str, CodeColumn], table: Table | None
+    ) -> None:
         self._schema = schema
         self._codes = codes
         self._table = table
-        self._read: dict[GridValues, Codes] = {}
+        self._read: dict[GridValues, CodeColumn] = {}
 
     def check(self, summation: Summation) -> None:
         """Numbers need the rows as they are."""
@@ -243,7 +245,7 @@ class MemorySummer:
             )
         return work.found
 
-    def _column(self, term: Term) -> Codes:
+    def _column(self, term: Term) -> CodeColumn:
         """The codes of a term's cells; those of numbers are kept for the next question."""
         attribute = term.attribute
         if not isinstance(attribute, GridValues):
@@ -273,7 +275,7 @@ class _RunningSums:
             np.zeros((groups, len(summation.pairs)), dtype=np.int64),
         )
 
-    def add(self, codes: Sequence[Codes], cells: Sequence[NDArray[Any]]) -> None:
+    def add(self, codes: Sequence[CodeColumn], cells: Sequence[NDArray[Any]]) -> None:
         """Add some rows, given by their codes and by the cells of the attributes to group by."""
         values, missing = self._values(codes)
         groups = self._groups(cells, values)
@@ -299,7 +301,7 @@ class _RunningSums:
             self.found.sums[group] += mine.sum(axis=0).astype(np.int64)
             self.found.moments[group] += self._moments(mine)
 
-    def _values(self, codes: Sequence[Codes]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def _values(self, codes: Sequence[CodeColumn]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The terms of each row, 0 where they are missing, and where that is."""
         values = np.empty((len(codes[0]), len(codes)))
         missing = np.zeros(values.shape, dtype=bool)

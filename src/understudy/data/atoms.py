@@ -39,7 +39,7 @@ class Below:
     """What must be at or below (strict: below) zero."""
 
 
-Atom = Among | Within | Below
+RuleAtom = Among | Within | Below
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Rule:
 
     text: str
     """The rule as people write it."""
-    alternatives: tuple[tuple[Atom, ...], ...]
+    alternatives: tuple[tuple[RuleAtom, ...], ...]
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from understudy.data.tables import MARKS, Column
 from understudy.data.value_classes import ValueClasses
 from understudy.data.words import spell_midnight, write_word
 
-Codes = NDArray[np.unsignedinteger[Any]]
+CodeColumn = NDArray[np.unsignedinteger[Any]]
 
 _OUTSIDE, _MISSING = -1, -2
 _MARKS = frozenset(MARKS)
@@ -117,7 +117,7 @@ class EncodedColumn:
         """What its domain does not hold."""
 
     @cached_property
-    def codes(self) -> Codes:
+    def codes(self) -> CodeColumn:
         """The code of each row."""
         if self._distinct is None:
             return self._by_cell
@@ -174,7 +174,7 @@ class CellEncoder:
         """
         self.outside: list[Outside] = []
 
-    def codes(self) -> Codes:
+    def codes(self) -> CodeColumn:
         """The code of each cell."""
         attribute = self.attribute
         if self.column.kind == "empty":

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from understudy.data.atoms import MISSING, Among, Atom, Within
+from understudy.data.atoms import MISSING, Among, RuleAtom, Within
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.time_formats import EPOCH
 from understudy.errors import InputError
@@ -36,29 +36,29 @@ class ConditionReader:
         self._bad = fail
         self._known: dict[str, dict[str, int]] = {}
 
-    def all_of(self, conditions: Iterable[tuple[Attribute, Any]]) -> list[list[Atom]]:
+    def all_of(self, conditions: Iterable[tuple[Attribute, Any]]) -> list[list[RuleAtom]]:
         """Alternatives under which all of some conditions hold."""
         found = [self.condition(attribute, wanted) for attribute, wanted in conditions]
         if math.prod(map(len, found)) > MAX_ALTERNATIVES:
             raise self._bad(f"it lists more than {MAX_ALTERNATIVES:,} cases; list fewer")
         return [list(atoms) for atoms in itertools.product(*found)]
 
-    def condition(self, attribute: Attribute, wanted: Any) -> list[Atom]:
+    def condition(self, attribute: Attribute, wanted: Any) -> list[RuleAtom]:
         """Atoms of which one holds where the condition does."""
         intervals, codes = self._find_fitting(attribute, wanted)
-        atoms: list[Atom] = [Within(attribute.name, low, high) for low, high in intervals]
+        atoms: list[RuleAtom] = [Within(attribute.name, low, high) for low, high in intervals]
         if codes:
             atoms.append(Among(attribute.name, frozenset(codes)))
         return atoms
 
-    def otherwise(self, attribute: Attribute, wanted: Any) -> list[Atom]:
+    def otherwise(self, attribute: Attribute, wanted: Any) -> list[RuleAtom]:
         """Atoms of which one holds where the condition does not."""
         intervals, codes = self._find_fitting(attribute, wanted)
         others = set() if isinstance(attribute, Quantity) else set(range(attribute.values_size))
         if attribute.missing is not None:
             others.add(MISSING)
         others -= codes
-        atoms: list[Atom] = [
+        atoms: list[RuleAtom] = [
             Within(attribute.name, low, high) for low, high in _gaps(attribute, intervals)
         ]
         if others:
@@ -154,7 +154,7 @@ class ConditionReader:
         return code
 
 
-def if_missing(attribute: Attribute) -> list[list[Atom]]:
+def if_missing(attribute: Attribute) -> list[list[RuleAtom]]:
     """The alternative that a value is missing, where it can be."""
     if attribute.missing is None:
         return []

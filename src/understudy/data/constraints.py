@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from understudy.data.atoms import Among, Atom, Below, Rule
+from understudy.data.atoms import Among, Below, Rule, RuleAtom
 from understudy.data.conditions import MAX_ALTERNATIVES, ConditionReader, if_missing
 from understudy.data.expressions import Expression, ExpressionParser, Inequality
 from understudy.data.schema import Attribute, Category, Computed, Quantity
@@ -187,7 +187,7 @@ class _Reader:
             for alternatives in reader(entry):
                 self._add(text, alternatives)
 
-    def _add(self, text: str, alternatives: Sequence[Sequence[Atom]]) -> None:
+    def _add(self, text: str, alternatives: Sequence[Sequence[RuleAtom]]) -> None:
         if not alternatives:
             raise self._bad("no row can keep it: it leaves no value at all; loosen it")
         self._alternatives += len(alternatives)
@@ -199,10 +199,10 @@ class _Reader:
 
     # ---- kinds of constraints: each gives rules, as lists of alternatives
 
-    def _inequality(self, entry: Mapping[str, Any]) -> list[list[list[Atom]]]:
+    def _inequality(self, entry: Mapping[str, Any]) -> list[list[list[RuleAtom]]]:
         return [[[atom]] for atom in self._below(entry["inequality"], "the inequality")]
 
-    def _when(self, entry: Mapping[str, Any]) -> list[list[list[Atom]]]:
+    def _when(self, entry: Mapping[str, Any]) -> list[list[list[RuleAtom]]]:
         if "then" not in entry:
             raise self._bad('"when" needs "then": an inequality, or conditions on columns')
         otherwise = self._none_of(entry["when"], '"when"')
@@ -216,17 +216,17 @@ class _Reader:
             rules.append([*otherwise, *kept, *if_missing(attribute)])
         return rules
 
-    def _forbidden(self, entry: Mapping[str, Any]) -> list[list[list[Atom]]]:
+    def _forbidden(self, entry: Mapping[str, Any]) -> list[list[list[RuleAtom]]]:
         return [self._none_of(entry["forbidden"], '"forbidden"')]
 
-    def _combinations(self, entry: Mapping[str, Any]) -> list[list[list[Atom]]]:
+    def _combinations(self, entry: Mapping[str, Any]) -> list[list[list[RuleAtom]]]:
         names, lines = entry["combinations"], entry.get("only")
         if not isinstance(names, list) or len(names) < 2 or len(set(map(str, names))) < len(names):
             raise self._bad('"combinations" must be a list of two or more different columns')
         attributes = [self._find_modelled(name) for name in names]
         if not isinstance(lines, list) or not lines:
             raise self._bad('it needs "only", a list of the combinations that may occur')
-        alternatives: list[list[Atom]] = []
+        alternatives: list[list[RuleAtom]] = []
         for line in lines:
             if not isinstance(line, list) or len(line) != len(names):
                 raise self._bad(
@@ -250,7 +250,7 @@ class _Reader:
         pairs = list(mapping.items()) if isinstance(mapping, Mapping) else mapping
         if not isinstance(pairs, list) or not pairs:
             raise self._bad('"mapping" must be an object, or a list of pairs')
-        alternatives: list[list[Atom]] = []
+        alternatives: list[list[RuleAtom]] = []
         covered: set[int] = set()
         for pair in pairs:
             if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -331,7 +331,7 @@ class _Reader:
             raise self._bad(f'{what} must be an object of conditions such as {{"sex": "Male"}}')
         return given
 
-    def _none_of(self, given: Any, what: str) -> list[list[Atom]]:
+    def _none_of(self, given: Any, what: str) -> list[list[RuleAtom]]:
         """Alternatives under which not all of some conditions hold."""
         return [
             [atom]

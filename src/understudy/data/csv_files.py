@@ -298,16 +298,16 @@ def _check_counts(
                     raise InputError(_describe_ragged(where, values, columns))
 
 
-Counts = Generator[tuple[int, int], None, None]
+FieldCounter = Generator[tuple[int, int], None, None]
 
 
-def _count_marks(file: BinaryIO, mark: bytes) -> Counts:
+def _count_marks(file: BinaryIO, mark: bytes) -> FieldCounter:
     """The number and the values of each line, where there are no quotes."""
     for number, line in enumerate(file, start=1):
         yield number, line.count(mark) + 1
 
 
-def _count_values(file: BinaryIO, form: CsvForm) -> Counts:
+def _count_values(file: BinaryIO, form: CsvForm) -> FieldCounter:
     """The last line and the number of values of each record, where there are quotes."""
     limit = csv.field_size_limit(MAX_ROW_BYTES)
     # Every byte is a character of this encoding; delimiters and quotes are the same in UTF-8.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.attributes import BOOLEAN_VALUES
-from understudy.data.cells import CellEncoder, Codes, EncodedColumn
+from understudy.data.cells import CellEncoder, CodeColumn, EncodedColumn
 from understudy.data.cells import Outside as Outside
 from understudy.data.columns import in_words
 from understudy.data.fakes import fake_texts, number_texts
@@ -31,7 +31,7 @@ class Coded:
     """The rows of a table as codes: as private as the table itself."""
 
     schema: Schema
-    codes: Mapping[str, Codes]
+    codes: Mapping[str, CodeColumn]
     rows: int
     outside: tuple[Outside, ...]
     table: Table | None = None
@@ -51,7 +51,7 @@ class Coded:
                 column.forget()
 
 
-class EncodedColumns(Mapping[str, Codes]):
+class EncodedColumns(Mapping[str, CodeColumn]):
     """The codes of each attribute, made when they are asked for: what is counted by itself, or only
     looked at for values outside its domain, needs none.
     """
@@ -59,7 +59,7 @@ class EncodedColumns(Mapping[str, Codes]):
     def __init__(self, columns: Mapping[str, EncodedColumn]) -> None:
         self.columns = columns
 
-    def __getitem__(self, name: str) -> Codes:
+    def __getitem__(self, name: str) -> CodeColumn:
         return self.columns[name].codes
 
     def __iter__(self) -> Iterator[str]:

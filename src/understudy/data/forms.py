@@ -30,7 +30,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
 
 _INSTEAD = {"min": "edges", "max": "edges", "values": "vocabulary"}
 
-Entry = dict[str, Any]
+ColumnFacts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Form:
     {'age': ('max',)}
     """
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ColumnFacts]
     source: str = "The schema"
     """What to call it in messages."""
     other: Mapping[str, Any] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Form:
         """A form from a parsed file: a schema, in which facts may be ``null``."""
         if not isinstance(document, Mapping) or not isinstance(document.get("attributes"), Mapping):
             raise InputError(f'{source} must be an object with an "attributes" entry.')
-        entries: dict[str, Entry] = {}
+        entries: dict[str, ColumnFacts] = {}
         for name, entry in document["attributes"].items():
             if not isinstance(entry, Mapping):
                 raise InputError(f"{source}, column {name!r}: it must be an object with a kind.")
@@ -227,7 +227,7 @@ class NameIndex:
         return tuple(name for name in self.names if fnmatch.fnmatchcase(name, pattern))
 
 
-def _fill(entry: Entry, found: Entry) -> Entry:
+def _fill(entry: ColumnFacts, found: ColumnFacts) -> ColumnFacts:
     """An entry with its gaps filled; what it says already stays."""
     if entry.get("kind") is None:
         return dict(found)
@@ -247,7 +247,7 @@ def _fill(entry: Entry, found: Entry) -> Entry:
     return filled
 
 
-def _with_gaps(entry: Entry) -> Entry:
+def _with_gaps(entry: ColumnFacts) -> ColumnFacts:
     """An entry whose gaps can be seen and filled in by hand."""
     kind = entry.get("kind")
     gaps = dict.fromkeys(lacks(entry))

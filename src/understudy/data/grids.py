@@ -13,7 +13,7 @@ from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.data.streams import draw_uniforms
 
 Numbers = NDArray[np.float64]
-Side = Literal["left", "right"]
+SearchSide = Literal["left", "right"]
 
 
 class ValueGrid:
@@ -63,7 +63,7 @@ class ValueGrid:
     def down(self, numbers: Numbers, strict: bool = False) -> Numbers:
         """The largest value of the grid at or below (strict: below) each number."""
         if self._listed is not None:
-            side: Side = "left" if strict else "right"
+            side: SearchSide = "left" if strict else "right"
             places = np.searchsorted(self._listed, numbers, side=side)
             return np.concatenate([[-np.inf], self._listed])[places]
         # The quotient is rounded, so that the first guess may be one too many or too few.
@@ -76,7 +76,7 @@ class ValueGrid:
     def up(self, numbers: Numbers, strict: bool = False) -> Numbers:
         """The smallest value of the grid at or above (strict: above) each number."""
         if self._listed is not None:
-            side: Side = "right" if strict else "left"
+            side: SearchSide = "right" if strict else "left"
             places = np.searchsorted(self._listed, numbers, side=side)
             return np.concatenate([self._listed, [np.inf]])[places]
         return -self.down(-numbers, strict)  # the grid is symmetric about zero

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.files import replace_content, writable_file
-from understudy.data.png import Picture, read_png, write_png
+from understudy.data.png import PixelGrid, read_png, write_png
 from understudy.errors import InputError
 
 IDX_ENDS = (".idx", ".idx.gz", "-ubyte", "-ubyte.gz", ".idx3", ".idx1")
@@ -153,7 +153,7 @@ def _stack(files: Sequence[Path]) -> NDArray[np.uint8]:
     return np.stack(pictures)
 
 
-def _size(picture: Picture) -> str:
+def _size(picture: PixelGrid) -> str:
     return f"{picture.shape[0]} x {picture.shape[1]}"
 
 
@@ -207,7 +207,7 @@ def _pack(path: Path, array: NDArray[np.uint8]) -> bytes:
     return data
 
 
-def contact_sheet(images: Images, rows: int = 10, columns: int = 10) -> Picture:
+def contact_sheet(images: Images, rows: int = 10, columns: int = 10) -> PixelGrid:
     """Some images side by side; with labels, a row for each."""
     height, width = images.pixels.shape[1:]
     lines = []

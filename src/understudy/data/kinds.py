@@ -23,7 +23,7 @@ _TESTS = {
 }
 
 
-def csv_kinds(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]:
+def csv_kinds(ask: DistinctAsker, relation: str, names: Collection[str]) -> dict[str, str]:
     """Of each column the narrowest kind that all of its values fit; "empty" where there are none.
 
     A number with a needless leading zero makes the column text: it is a code (a postcode, say) that
@@ -49,14 +49,14 @@ def csv_kinds(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]
     return {name: kind_of(name) for name in names}
 
 
-Ask = Callable[[str], Sequence[Any]]
+DistinctAsker = Callable[[str], Sequence[Any]]
 """Puts a query whose answer is one row, and gives its values."""
 
 _FEW_ROWS = 1000
 _CONDITIONS_AT_A_TIME = 500
 
 
-def find_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> set[Any]:
+def find_anywhere(ask: DistinctAsker, relation: str, conditions: Mapping[Any, str]) -> set[Any]:
     """Which of the conditions hold in some row of a relation.
 
     What a few rows show is settled; only for the rest all of them are looked at. So the answer is
@@ -107,7 +107,7 @@ def csv_number(name: str, kind: str) -> tuple[str, str]:
     return CASTS[kind].format(v=f"CASE WHEN {mark} = 0 THEN {value} END"), mark
 
 
-def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]:
+def csv_format(ask: DistinctAsker, relation: str, names: Collection[str]) -> dict[str, str]:
     """How columns of datetimes of a CSV file are written: with a T before the time, if all are, to
     the second.
     """

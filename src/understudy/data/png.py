@@ -22,10 +22,10 @@ CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}
 MAX_IMAGE_SIDE = 1 << 14
 BRIGHTNESS = (0.299, 0.587, 0.114)
 
-Picture = NDArray[np.uint8]
+PixelGrid = NDArray[np.uint8]
 
 
-def write_png(picture: Picture) -> bytes:
+def write_png(picture: PixelGrid) -> bytes:
     """A grey picture, a line for each row of pixels, as the bytes of a file."""
     height, width = picture.shape
     lines = np.zeros((height, width + 1), dtype=np.uint8)  # each begins with its filter: none
@@ -40,7 +40,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
 
 
-def read_png(path: Path) -> Picture:
+def read_png(path: Path) -> PixelGrid:
     """A grey picture from a file."""
     try:
         return _decode(path.read_bytes())
@@ -52,7 +52,7 @@ def read_png(path: Path) -> Picture:
         ) from error
 
 
-def _decode(data: bytes) -> Picture:
+def _decode(data: bytes) -> PixelGrid:
     if not data.startswith(SIGNATURE):
         raise ValueError("it does not begin as one")
     place, packed, header = len(SIGNATURE), [], None
@@ -87,7 +87,7 @@ def _decode(data: bytes) -> Picture:
     return np.rint(pixels[:, :, :3] @ np.array(BRIGHTNESS)).astype(np.uint8)
 
 
-def _unfilter(lines: Picture, step: int) -> Picture:
+def _unfilter(lines: PixelGrid, step: int) -> PixelGrid:
     """Undo what makes lines easier to pack: differences from neighbours."""
     width = lines.shape[1] - 1
     found = np.zeros((len(lines) + 1, width + step), dtype=np.int64)

@@ -21,7 +21,7 @@ from understudy.data.columns import Column, Table
 from understudy.data.csv_files import check_names, csv_complaint, csv_relation, plain_name
 from understudy.data.encodings import as_utf8
 from understudy.data.files import existing_file
-from understudy.data.kinds import CASTS, Ask, csv_format, csv_kinds, csv_number
+from understudy.data.kinds import CASTS, DistinctAsker, csv_format, csv_kinds, csv_number
 from understudy.data.missing_marks import write_marked_columns
 from understudy.data.other_files import READERS, read_arrow
 from understudy.data.read_options import Reading, ReadOptions
@@ -287,7 +287,7 @@ def _fetch_text(engine: Any, name: str, max_listed: int = 0) -> Column:
     return Column("text", fetched["v"], words, missing if missing.any() else None)
 
 
-def asking(engine: Any) -> Ask:
+def asking(engine: Any) -> DistinctAsker:
     """Puts queries to DuckDB whose answer is one row."""
     return lambda query: engine.execute(query).fetchone()
 

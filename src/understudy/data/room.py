@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.atoms import Among, Atom, Below, Rule, Within
+from understudy.data.atoms import Among, Below, Rule, RuleAtom, Within
 from understudy.data.grids import ValueGrid
 from understudy.data.rules import Mask, Numbers, Rules
 
@@ -29,7 +29,7 @@ MAX_SWEEPS = 64
 MAX_BRANCHES = 10_000
 """Of one search: rows that are not settled by then count as impossible."""
 
-Codes = Mapping[str, NDArray[Any]]
+NamedCodes = Mapping[str, NDArray[Any]]
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Boxes:
     active: list[tuple[Below, Mask]]
 
     @classmethod
-    def of(cls, rules: Rules, codes: Codes) -> Boxes:
+    def of(cls, rules: Rules, codes: NamedCodes) -> Boxes:
         """The bounds that codes give."""
         return cls(
             rules,
@@ -86,7 +86,7 @@ class Boxes:
             found |= held
         return found
 
-    def _atom_certain(self, atom: Atom) -> Mask:
+    def _atom_certain(self, atom: RuleAtom) -> Mask:
         if isinstance(atom, Among):
             return self.rules.among(atom, self.codes)
         if isinstance(atom, Within):
@@ -98,7 +98,7 @@ class Boxes:
         }
         return atom.comparison.holds(worst) | self.rules.any_missing(atom, self.codes)
 
-    def possible(self, alternative: Sequence[Atom]) -> Mask:
+    def possible(self, alternative: Sequence[RuleAtom]) -> Mask:
         """Where the bounds leave an alternative some values."""
         found = np.ones(len(self.rows), dtype=bool)
         low, high = dict(self.low), dict(self.high)
@@ -117,7 +117,7 @@ class Boxes:
                 found &= atom.comparison.holds(best) | self.rules.any_missing(atom, self.codes)
         return found
 
-    def choose(self, alternative: Sequence[Atom]) -> None:
+    def choose(self, alternative: Sequence[RuleAtom]) -> None:
         """Narrow the bounds by an alternative."""
         for atom in alternative:
             if isinstance(atom, Within):
@@ -180,7 +180,7 @@ Visit = Callable[[Boxes], Iterator[dict[str, Numbers]]]
 """Proposes values for all columns, inside boxes that it may change."""
 
 
-def search(rules: Rules, codes: Codes, visit: Visit) -> tuple[Mask, dict[str, Numbers]]:
+def search(rules: Rules, codes: NamedCodes, visit: Visit) -> tuple[Mask, dict[str, Numbers]]:
     """Look for values that make all rules hold in rows with given codes.
 
     Parameters
@@ -202,7 +202,7 @@ def search(rules: Rules, codes: Codes, visit: Visit) -> tuple[Mask, dict[str, Nu
     return found.settled, found.values
 
 
-def place(rules: Rules, codes: Codes) -> tuple[Mask, dict[str, Numbers]]:
+def place(rules: Rules, codes: NamedCodes) -> tuple[Mask, dict[str, Numbers]]:
     """Whether the bins of rows leave all rules room, and values that show it."""
     lowest = {name: grid.lowest[codes[name]] for name, grid in rules.grids.items()}
     settled = rules.holds(lowest, codes)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.atoms import Among, Atom, Below, Rule, Within
+from understudy.data.atoms import Among, Below, Rule, RuleAtom, Within
 from understudy.data.grids import ValueGrid
 from understudy.data.schema import Schema
 
@@ -78,7 +78,7 @@ class Rules:
         found = [tuple(map(self._atom_by_codes, atoms)) for atoms in rule.alternatives]
         return Rule(rule.text, tuple(found))
 
-    def _atom_by_codes(self, atom: Atom) -> Atom:
+    def _atom_by_codes(self, atom: RuleAtom) -> RuleAtom:
         if not isinstance(atom, Within) or not self.grids[atom.name].is_exact:
             return atom
         values = self.grids[atom.name].lowest
@@ -141,7 +141,7 @@ class Rules:
         return found
 
     def _atom_holds(
-        self, atom: Atom, values: Mapping[str, Numbers], codes: Mapping[str, NDArray[Any]]
+        self, atom: RuleAtom, values: Mapping[str, Numbers], codes: Mapping[str, NDArray[Any]]
     ) -> Mask:
         if isinstance(atom, Among):
             return self.among(atom, codes)

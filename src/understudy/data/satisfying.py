@@ -31,11 +31,11 @@ DRAWS = 24
 _WRITABLE = {"date": (-719_162.0, 2_932_896.0), "datetime": (-62_135_596_800.0, 253_402_300_799.0)}
 """The first and last day or second that a calendar of four digits has."""
 
-Codes = Mapping[str, NDArray[Any]]
+NamedCodes = Mapping[str, NDArray[Any]]
 
 
 def satisfy(
-    table: Table, codes: Codes, schema: Schema, rules: Rules, rng: np.random.Generator
+    table: Table, codes: NamedCodes, schema: Schema, rules: Rules, rng: np.random.Generator
 ) -> Table:
     """A decoded table in which every row keeps the rules, and with its computed columns.
 
@@ -80,7 +80,7 @@ def column_numbers(column: Column, attribute: Attribute) -> Numbers:
 
 
 def _redraw_group(
-    columns: Mapping[str, Column], codes: Codes, rules: Rules, rng: np.random.Generator
+    columns: Mapping[str, Column], codes: NamedCodes, rules: Rules, rng: np.random.Generator
 ) -> dict[str, Column]:
     """The columns of a group of rules, with new values in the rows that break one."""
     own = {name: codes[name] for name in rules.names}
@@ -101,7 +101,7 @@ def _redraw_group(
     return found
 
 
-def _draw(rules: Rules, codes: Codes, rng: np.random.Generator) -> dict[str, Numbers]:
+def _draw(rules: Rules, codes: NamedCodes, rng: np.random.Generator) -> dict[str, Numbers]:
     """Values for rows of given codes that keep the rules."""
     values = {name: grid.lowest[codes[name]] for name, grid in rules.grids.items()}
     left = np.arange(len(next(iter(codes.values()))))
@@ -124,7 +124,7 @@ def _draw(rules: Rules, codes: Codes, rng: np.random.Generator) -> dict[str, Num
     raise RuntimeError("rows were drawn whose bins leave the constraints no room")
 
 
-def _draw_freely(rules: Rules, codes: Codes, rng: np.random.Generator) -> dict[str, Numbers]:
+def _draw_freely(rules: Rules, codes: NamedCodes, rng: np.random.Generator) -> dict[str, Numbers]:
     """As decoding does, each column by itself."""
     values = {name: grid.lowest[codes[name]] for name, grid in rules.grids.items()}
     for name in rules.loose:

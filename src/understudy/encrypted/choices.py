@@ -24,7 +24,7 @@ from understudy.privacy.mechanisms import noise_deviation
 from understudy.privacy.questions import Choose
 from understudy.privacy.scores import Misfit
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 IMPOSSIBLE = -math.inf
 """The score of a table that is not in the plan."""
@@ -43,7 +43,7 @@ class SurveyedScores:
         That of the noise.
     """
 
-    def __init__(self, plan: EncryptionPlan, scores: Table, deviation: float) -> None:
+    def __init__(self, plan: EncryptionPlan, scores: Floats, deviation: float) -> None:
         self.deviation = deviation
         self._owners = len(plan.owners)
         self._scores = {
@@ -51,9 +51,9 @@ class SurveyedScores:
             for axes, score in zip(plan.pairs, scores.tolist(), strict=True)
         }
 
-    def score(self, question: Choose) -> Table:
+    def score(self, question: Choose) -> Floats:
         """A score for each candidate, in rows."""
-        estimates: Sequence[Table | None] = [None] * len(question.candidates)
+        estimates: Sequence[Floats | None] = [None] * len(question.candidates)
         if isinstance(question.named_score, Misfit) and question.estimates is not None:
             estimates = question.estimates
         found = [
@@ -62,7 +62,7 @@ class SurveyedScores:
         ]
         return np.array(found)
 
-    def _score(self, axes: Marginal, estimate: Table | None) -> float:
+    def _score(self, axes: Marginal, estimate: Floats | None) -> float:
         if len(axes) < 2:
             return 0.0  # a column by itself depends on nothing
         score = self._scores.get(frozenset(axes))
@@ -77,14 +77,14 @@ class SurveyedScores:
         return 2 * max(there - modelled, 0.0)
 
 
-def dependence_of(table: Table) -> float:
+def dependence_of(table: Floats) -> float:
     """N R of a table of two columns."""
     rows = max(float(table.sum()), 1e-9)
     apart = table - np.outer(table.sum(axis=1), table.sum(axis=0)) / rows
     return 0.5 * float(np.abs(apart).sum())
 
 
-def expect_by_chance(table: Table, owners: int) -> float:
+def expect_by_chance(table: Floats, owners: int) -> float:
     """About what owners' scores add up to if the two columns do not depend on each other: rows are
     few at each owner, and tables differ from their expectation by chance.
     """
@@ -110,7 +110,7 @@ class SurveyedTables:
         self._domain = plan.domain
         self._tables = {frozenset(table.marginal): table for table in tables}
 
-    def score(self, question: Choose) -> Table:
+    def score(self, question: Choose) -> Floats:
         """A score for each candidate; IMPOSSIBLE where it lies in no table."""
         found = np.full(len(question.candidates), IMPOSSIBLE)
         homes = [self._home(axes) for axes in question.candidates]
@@ -134,7 +134,7 @@ class SurveyedTables:
         ]
         return min(holding, key=lambda table: table.counts.size, default=None)
 
-    def _misfit(self, axes: Marginal, home: Measurement, estimate: Table) -> float:
+    def _misfit(self, axes: Marginal, home: Measurement, estimate: Floats) -> float:
         """About how many rows an estimate has in wrong cells.
 
         The sum of absolute differences would mostly be noise. That of squares is, but its mean is

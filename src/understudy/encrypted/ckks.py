@@ -45,7 +45,7 @@ FLOOD = 2.0**-10
 MAX_OWNERS = 100
 MAX_ERROR = 0.25
 
-Vector = NDArray[np.float64]
+CkksSlots = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class VectorPacking:
         """How many plaintexts that many numbers need."""
         return -(-numbers // self.slots)
 
-    def pack(self, numbers: NDArray[np.int64]) -> list[Vector]:
+    def pack(self, numbers: NDArray[np.int64]) -> list[CkksSlots]:
         """Whole numbers in vectors."""
         flat = numbers.ravel()
         if flat.size and int(np.abs(flat).max()) >= 1 << MAX_SUM_BITS:
@@ -66,7 +66,7 @@ class VectorPacking:
         starts = range(0, len(flat), self.slots)
         return [flat[start : start + self.slots].astype(np.float64) for start in starts]
 
-    def unpack(self, plaintexts: Sequence[Vector], numbers: int) -> NDArray[np.int64]:
+    def unpack(self, plaintexts: Sequence[CkksSlots], numbers: int) -> NDArray[np.int64]:
         """The whole numbers again."""
         if len(plaintexts) != self.count(numbers):
             raise InputError("There are more or fewer plaintexts than the numbers need.")
@@ -100,7 +100,7 @@ class CkksKey:
             )
         return VectorPacking()
 
-    def encrypt_all(self, vectors: Iterable[Vector]) -> list[bytes]:
+    def encrypt_all(self, vectors: Iterable[CkksSlots]) -> list[bytes]:
         """An encryption of each vector of whole numbers."""
         return [self._encrypt(vector) for vector in vectors]
 
@@ -114,7 +114,7 @@ class CkksKey:
             raise InputError("Ciphertexts of different lengths cannot be added up.")
         return bytes(reduce(lambda a, b: a + b, found).serialize())
 
-    def _encrypt(self, vector: Vector) -> bytes:
+    def _encrypt(self, vector: CkksSlots) -> bytes:
         make = load_tenseal().ckks_vector
         numbers = make(self.context, vector.tolist())
         return bytes((numbers + make(self.context, draw_fractions(len(vector)))).serialize())
@@ -149,7 +149,7 @@ class PrivateCkksKey:
         """The part for everybody."""
         return CkksKey(bytes(self._context.serialize(save_secret_key=False)))
 
-    def decrypt(self, ciphertext: bytes) -> Vector:
+    def decrypt(self, ciphertext: bytes) -> CkksSlots:
         """The whole numbers; never what comes after the point."""
         try:
             vector = load_tenseal().ckks_vector_from(self._context, ciphertext)

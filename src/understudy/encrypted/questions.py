@@ -47,7 +47,7 @@ class PairScores(Question):
         return gaussian_scale(moved, self.budget.amount)
 
 
-Asked = Measure | Sum | PairScores
+EncryptedQuestion = Measure | Sum | PairScores
 """What can be asked about a plan."""
 
 
@@ -75,7 +75,7 @@ class PricedItems:
 
 
 def price_question(
-    plan: EncryptionPlan, question: Asked, ledger: Ledger, noise: Noise, enough: int
+    plan: EncryptionPlan, question: EncryptedQuestion, ledger: Ledger, noise: Noise, enough: int
 ) -> PricedItems:
     """The items of a question and the noise that it needs; refuses what is not in the plan."""
     question.check(plan.domain)

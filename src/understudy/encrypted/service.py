@@ -24,7 +24,12 @@ from numpy.typing import NDArray
 from understudy.encrypted.masks import derive_masks, open_seed
 from understudy.encrypted.paillier import PrivateKey
 from understudy.encrypted.plans import EncryptionPlan, Item
-from understudy.encrypted.questions import Asked, PairScores, PricedItems, price_question
+from understudy.encrypted.questions import (
+    EncryptedQuestion,
+    PairScores,
+    PricedItems,
+    price_question,
+)
 from understudy.encrypted.uploads import seed_statement
 from understudy.errors import InputError
 from understudy.federation.allowance import Allowance, Reservation
@@ -239,7 +244,7 @@ class CryptoService(AnsweringParty["_Session"]):
         plain = b"".join(number.to_bytes(key.plain_width, "big") for number in numbers)
         return Message("answer", {}, {"plaintexts": np.frombuffer(plain, np.uint8)})
 
-    def _read(self, session: _Session, asked: Message) -> Asked:
+    def _read(self, session: _Session, asked: Message) -> EncryptedQuestion:
         """The question, once everything in it is as it should be."""
         if not session.started:
             raise InputError("A session begins with the owners' sealed seeds.")

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from understudy.encrypted.paillier import split_numbers
 from understudy.encrypted.plans import NOISE_TAIL, EncryptionPlan, Item
-from understudy.encrypted.questions import Asked, PairScores, PricedItems, price_question
+from understudy.encrypted.questions import (
+    EncryptedQuestion,
+    PairScores,
+    PricedItems,
+    price_question,
+)
 from understudy.encrypted.uploads import Upload
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone, HolderRefused, Link
@@ -161,7 +166,7 @@ class EncryptedSession:
         """The end: the service settles its ledger."""
         self._ask(Message("close", {"session": self.terms.session}), "closed")
 
-    def add_up(self, question: Asked) -> tuple[list[NDArray[np.int64]], PricedItems]:
+    def add_up(self, question: EncryptedQuestion) -> tuple[list[NDArray[np.int64]], PricedItems]:
         """The noisy sums of the items that a question is about, once it is paid for."""
         priced = price_question(self.plan, question, self.ledger, self._noise, self.terms.honest)
         self.ledger.debit_all(priced.lines)
@@ -192,7 +197,7 @@ class EncryptedSession:
         zeros = np.zeros(item.cells, dtype=np.int64)
         return add_noise(self._noise, zeros, self.ledger.currency, scale)
 
-    def _message(self, question: Asked, ciphertexts: bytes) -> Message:
+    def _message(self, question: EncryptedQuestion, ciphertexts: bytes) -> Message:
         self._round += 1
         content: Content
         arrays: Arrays

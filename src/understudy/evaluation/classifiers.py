@@ -14,77 +14,77 @@ from typing import Any
 
 from understudy.errors import InputError
 
-Learner = Any
+Classifying = Any
 """A scikit-learn estimator."""
 
 
-def _xgboost(seed: int) -> Learner:
+def _xgboost(seed: int) -> Classifying:
     from xgboost import XGBClassifier
 
     return XGBClassifier(random_state=seed, n_jobs=1, verbosity=0)
 
 
-def _cart(seed: int) -> Learner:
+def _cart(seed: int) -> Classifying:
     from sklearn.tree import DecisionTreeClassifier
 
     return DecisionTreeClassifier(random_state=seed)
 
 
-def _neighbours(seed: int) -> Learner:
+def _neighbours(seed: int) -> Classifying:
     from sklearn.neighbors import KNeighborsClassifier
 
     return KNeighborsClassifier()
 
 
-def _linear_svc(seed: int) -> Learner:
+def _linear_svc(seed: int) -> Classifying:
     from sklearn.svm import LinearSVC
 
     return LinearSVC(random_state=seed)
 
 
-def _svc(seed: int) -> Learner:
+def _svc(seed: int) -> Classifying:
     from sklearn.svm import SVC
 
     return SVC(random_state=seed, cache_size=500)
 
 
-def _forest(seed: int) -> Learner:
+def _forest(seed: int) -> Classifying:
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(random_state=seed, n_jobs=2)
 
 
-def _perceptron(seed: int) -> Learner:
+def _perceptron(seed: int) -> Classifying:
     from sklearn.neural_network import MLPClassifier
 
     return MLPClassifier(random_state=seed)
 
 
-def _adaboost(seed: int) -> Learner:
+def _adaboost(seed: int) -> Classifying:
     from sklearn.ensemble import AdaBoostClassifier
 
     return AdaBoostClassifier(random_state=seed)
 
 
-def _make_boosting(seed: int) -> Learner:
+def _make_boosting(seed: int) -> Classifying:
     from sklearn.ensemble import GradientBoostingClassifier
 
     return GradientBoostingClassifier(random_state=seed)
 
 
-def _bayes(seed: int) -> Learner:
+def _bayes(seed: int) -> Classifying:
     from sklearn.naive_bayes import GaussianNB
 
     return GaussianNB()
 
 
-def _linear_discriminant(seed: int) -> Learner:
+def _linear_discriminant(seed: int) -> Classifying:
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     return LinearDiscriminantAnalysis()
 
 
-def _quadratic_discriminant(seed: int) -> Learner:
+def _quadratic_discriminant(seed: int) -> Classifying:
     from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
     # One-hot columns of a category sum to 1, so a class's covariance has no inverse without a
@@ -92,19 +92,19 @@ def _quadratic_discriminant(seed: int) -> Learner:
     return QuadraticDiscriminantAnalysis(reg_param=1e-3)
 
 
-def _hinge(seed: int) -> Learner:
+def _hinge(seed: int) -> Classifying:
     from sklearn.svm import LinearSVC
 
     return LinearSVC(loss="hinge", C=1.0, random_state=seed)
 
 
-def _logistic(seed: int) -> Learner:
+def _logistic(seed: int) -> Classifying:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(max_iter=500)
 
 
-CLASSIFIERS: dict[str, Callable[[int], Learner]] = {
+CLASSIFIERS: dict[str, Callable[[int], Classifying]] = {
     "XGBoost": _xgboost,
     "CART": _cart,
     "KNN": _neighbours,
@@ -130,7 +130,7 @@ CHEAP = ("CART", "Gaussian NB", "KNN", "LDA")
 """Trained as fast on hundreds of classes: not one model a class."""
 
 
-def for_classes(learner: Learner, classes: int) -> Learner:
+def for_classes(learner: Classifying, classes: int) -> Classifying:
     """The learner, set for this many classes.
 
     A hinge machine for a class against the rest says "the rest" everywhere, and equally loudly,

@@ -15,7 +15,7 @@ from understudy.evaluation.comparison import Comparison, Side, is_ordered
 from understudy.evaluation.grades import MIN_ROWS
 from understudy.evaluation.marginals import half_distance
 from understudy.evaluation.original import Originals
-from understudy.evaluation.result import ColumnComparison, MissingRows, State
+from understudy.evaluation.result import ColumnComparison, ColumnState, MissingRows
 
 DIVERGENCE_SMOOTHING = 0.5
 """Rows added to every bin or category before the Kullback-Leibler divergence is taken: without, it
@@ -99,7 +99,9 @@ def _column(
     )
 
 
-def _state(tables: Comparison, attribute: Attribute, shares: list[NDArray[np.float64]]) -> State:
+def _state(
+    tables: Comparison, attribute: Attribute, shares: list[NDArray[np.float64]]
+) -> ColumnState:
     """Whether the column is there at all, in values that real rows have, more than one of them."""
     size = attribute.values_size
     real, synthetic = (share[:size] for share in shares)

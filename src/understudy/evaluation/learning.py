@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.errors import InputError
-from understudy.evaluation.classifiers import CHEAP, CLASSIFIERS, Learner, for_classes
+from understudy.evaluation.classifiers import CHEAP, CLASSIFIERS, Classifying, for_classes
 from understudy.evaluation.comparison import Comparison, Side, as_float32
 from understudy.evaluation.model_results import LearnerScores, LearningTask
 
@@ -44,7 +44,7 @@ CLASSIFICATION_MEASURES = ("accuracy", "f1")
 REGRESSION_MEASURES = ("r2", "mse")
 
 Scores = Mapping[str, float]
-Score = Callable[[NDArray[Any], NDArray[Any]], dict[str, float]]
+ScoreFunction = Callable[[NDArray[Any], NDArray[Any]], dict[str, float]]
 UNDEFINED = float("nan")
 NO_FIT = -1.0
 
@@ -185,7 +185,7 @@ def learning_task(
                 f"Of {classes:,} values, {target} was learned by {', '.join(classifiers)} only: "
                 "others are slow."
             )
-        makers: dict[str, Callable[[int], Learner]] = {
+        makers: dict[str, Callable[[int], Classifying]] = {
             name: CLASSIFIERS[name] for name in classifiers
         }
         majority: Any = np.bincount(train.target.astype(np.int64)).argmax()
@@ -229,7 +229,7 @@ def _few_values(*sides: Examples) -> bool:
     return all(len(np.unique(side.target)) <= FEW_NUMBERS for side in sides)
 
 
-def _linear_regression(seed: int) -> Learner:
+def _linear_regression(seed: int) -> Classifying:
     from sklearn.linear_model import Ridge
 
     # All but least squares: one-hot columns sum to 1, so the coefficients need a little to hold
@@ -311,10 +311,10 @@ class Trained:
 
 
 def scores(
-    make: Callable[[int], Learner],
+    make: Callable[[int], Classifying],
     train: Examples,
     tests: Sequence[Examples],
-    score: Score,
+    score: ScoreFunction,
     measures: Sequence[str],
     seed: int,
 ) -> Trained:

@@ -26,7 +26,7 @@ from understudy.evaluation.model_results import (
 
 Floats = NDArray[np.float64]
 
-State = Literal["kept", "absent", "replaced", "constant", "empty"]
+ColumnState = Literal["kept", "absent", "replaced", "constant", "empty"]
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class ColumnComparison:
     real_summary: Mapping[str, float]
     synthetic_summary: Mapping[str, float]
     kolmogorov_smirnov_binned: float | None = None
-    state: State = "kept"
+    state: ColumnState = "kept"
     not_real: float = 0.0
     real_outside: float = 0.0
     step: float | None = None

@@ -34,7 +34,7 @@ from understudy.evaluation.marginals import distance_by_chance
 from understudy.evaluation.model_results import Propensity
 from understudy.evaluation.result import ColumnComparison, Evaluation, MissingRows, TableShapes
 
-Columns = tuple[ColumnComparison, ...]
+ComparedColumns = tuple[ColumnComparison, ...]
 
 _LOST = {
     "absent": "not in the synthetic table",
@@ -84,7 +84,7 @@ def of_values(found: Evaluation) -> Iterator[GradedFinding]:
     yield _of_propensity(found.propensity, found.shape)
 
 
-def _of_columns(columns: Columns, shape: TableShapes) -> GradedFinding:
+def _of_columns(columns: ComparedColumns, shape: TableShapes) -> GradedFinding:
     worst = max(columns, key=lambda column: column.total_variation)
     close = sum(column.total_variation <= GOOD_DISTANCE for column in columns)
     sentence = (
@@ -115,7 +115,7 @@ def _of_columns(columns: Columns, shape: TableShapes) -> GradedFinding:
 
 
 def _of_missing(
-    columns: Columns, rows: MissingRows | None, shape: TableShapes
+    columns: ComparedColumns, rows: MissingRows | None, shape: TableShapes
 ) -> Iterator[GradedFinding]:
     affected = [column for column in columns if column.real_missing or column.synthetic_missing]
     if not affected:
@@ -157,7 +157,7 @@ def _chance_of(share: float, shape: TableShapes) -> float:
     return distance_by_chance(shares, shape.real_rows, shape.synthetic_rows)
 
 
-def _of_numbers(columns: Columns, shape: TableShapes) -> Iterator[GradedFinding]:
+def _of_numbers(columns: ComparedColumns, shape: TableShapes) -> Iterator[GradedFinding]:
     """Numbers as they stand: how far off inside bins, and whether they lie on the real grid."""
     numbers = [
         column

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.federation.masking import SEED_BYTES, open_content, pair_mask, seal_content
-from understudy.federation.messages import Array, Message
+from understudy.federation.messages import Message, SentArray
 from understudy.federation.noise_shares import delegate_scale
 from understudy.federation.secure_sums import SecureSum
 from understudy.federation.session_keys import SessionKeys
@@ -185,7 +185,9 @@ class DelegatedSum(SecureSum):
             "sealed", {}, {"box": np.frombuffer(seal_content(key, content, about), dtype=np.uint8)}
         )
 
-    def _open_sealed(self, asked: Message, peer: str, what: str, about: bytes, size: int) -> Array:
+    def _open_sealed(
+        self, asked: Message, peer: str, what: str, about: bytes, size: int
+    ) -> SentArray:
         """What a peer sealed for this holder, as bytes."""
         try:
             box = asked.array(box_name(what, peer), "u1").tobytes()

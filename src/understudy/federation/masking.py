@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 from understudy.federation.messages import digest
 
-Numbers = NDArray[np.uint64]
+MaskedNumbers = NDArray[np.uint64]
 
 SEED_BYTES = 32
 
@@ -90,7 +90,7 @@ class PairKeys:
         return seed
 
 
-def stream(seed: bytes, size: int) -> Numbers:
+def stream(seed: bytes, size: int) -> MaskedNumbers:
     """As many 64-bit numbers from a seed as are asked for; without the seed they look random."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
@@ -100,7 +100,7 @@ def stream(seed: bytes, size: int) -> Numbers:
     )
 
 
-def pair_mask(name: str, seeds: Mapping[str, bytes], size: int) -> Numbers:
+def pair_mask(name: str, seeds: Mapping[str, bytes], size: int) -> MaskedNumbers:
     """All pair masks of a holder together: of two holders the first by name adds, the other
     subtracts.
     """
@@ -113,7 +113,7 @@ def pair_mask(name: str, seeds: Mapping[str, bytes], size: int) -> Numbers:
     return mask
 
 
-def add_vectors(vectors: Iterable[Numbers], size: int) -> Numbers:
+def add_vectors(vectors: Iterable[MaskedNumbers], size: int) -> MaskedNumbers:
     """The sum modulo 2^64."""
     total = np.zeros(size, dtype=np.uint64)
     for vector in vectors:

@@ -34,7 +34,7 @@ TYPES: dict[str, np.dtype[Any]] = {
 }
 _NAMES = {kind: name for name, kind in TYPES.items()}
 
-Array = NDArray[Any]
+SentArray = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Message:
 
     kind: str
     content: Mapping[str, Any] = field(default_factory=dict)
-    arrays: Mapping[str, Array] = field(default_factory=dict)
+    arrays: Mapping[str, SentArray] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The message as it goes over a link."""
@@ -87,7 +87,7 @@ class Message:
             raise InputError("The message is cut short.")
         header = data[start : start + length]
         kind, content, shapes = _header(header)
-        arrays: dict[str, Array] = {}
+        arrays: dict[str, SentArray] = {}
         place = start + length
         for name, form, size in shapes:
             dtype = TYPES[form]
@@ -122,7 +122,7 @@ class Message:
             raise InputError(f"The message {self.kind!r} lacks a proper {name!r}.")
         return found
 
-    def array(self, name: str, form: str) -> Array:
+    def array(self, name: str, form: str) -> SentArray:
         """An array that must be of a type."""
         array = self.arrays.get(name)
         if array is None or array.dtype != TYPES[form]:
@@ -150,7 +150,7 @@ def digest(*parts: bytes | str) -> bytes:
 # --------------------------------------------------------------------------- bytes
 
 
-def _plain(array: Array) -> Array:
+def _plain(array: SentArray) -> SentArray:
     form = np.asarray(array)
     if form.ndim != 1 or form.dtype.newbyteorder("<") not in _NAMES:
         raise ValueError("arrays in a message are one-dimensional, of bytes or of 64-bit numbers")

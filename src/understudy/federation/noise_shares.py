@@ -50,7 +50,13 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 from understudy.privacy import exact_noise
 from understudy.privacy.budget import Budget, Currency, Neighbours
-from understudy.privacy.mechanisms import Counts, Noise, Rule, gaussian_scale, laplace_scale
+from understudy.privacy.mechanisms import (
+    ChoiceRule,
+    ExactCounts,
+    Noise,
+    gaussian_scale,
+    laplace_scale,
+)
 from understudy.privacy.scores import score_named
 
 SMALLEST_SHARE = 2.0
@@ -104,41 +110,41 @@ class ShareNoise:
             self._rng = None
         else:
             self._rng = np.random.default_rng(seed)
-        self._spare: dict[tuple[int, float], Counts] = {}
+        self._spare: dict[tuple[int, float], ExactCounts] = {}
         """Shares drawn with others and not used yet, of the process and the scale that were last.
 
         After a fork parent and child have the same: noise that is used twice can be taken off
         again.
         """
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add a share of discrete Laplace noise."""
         return counts + (self._polya(counts.size, scale) - self._polya(counts.size, scale)).reshape(
             counts.shape
         )
 
-    def gaussian(self, counts: Counts, scale: float) -> Counts:
+    def gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add a share of discrete Gaussian noise."""
         share = gaussian_share(scale, self.enough)
         if self._rng is not None:
             return counts + np.rint(self._rng.normal(0.0, share, counts.shape)).astype(np.int64)
         return counts + _draw_noise(exact_noise.gaussian, counts.size, share).reshape(counts.shape)
 
-    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+    def rounded_gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """There are no shares of rounded noise: what holders add up is counted in rho."""
         raise TypeError("shares of noise are not rounded")
 
-    def geometric(self, scores: Counts, scale: float) -> Counts:
+    def geometric(self, scores: ExactCounts, scale: float) -> ExactCounts:
         """Add a share of geometric noise: what the largest of many is found with, see
         :func:`top_scale`.
         """
         return scores + self._polya(scores.size, scale)
 
-    def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
+    def choose(self, scores: NDArray[np.float64], scale: float, rule: ChoiceRule) -> int:
         """A choice of the holder's own."""
         return self.own.choose(scores, scale, rule)
 
-    def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
+    def draw(self, counts: ExactCounts, draws: int, smoothing: Fraction) -> ExactCounts:
         """Draws cannot be shared out."""
         raise InputError(
             "Rows cannot be drawn from the tables of several holders; use a method that measures "
@@ -149,7 +155,7 @@ class ShareNoise:
         """Each holder samples its own rows."""
         return self.own.sample(rows, rate)
 
-    def _polya(self, size: int, scale: float) -> Counts:
+    def _polya(self, size: int, scale: float) -> ExactCounts:
         scale = max(scale, SMALLEST_SCALE)
         if self._rng is not None:
             return self._rng.negative_binomial(1 / self.enough, -math.expm1(-1 / scale), size)
@@ -160,7 +166,7 @@ class ShareNoise:
         self._spare = {kept: spare[size:]}
         return spare[:size]
 
-    def _exact_polya(self, size: int, scale: float) -> Counts:
+    def _exact_polya(self, size: int, scale: float) -> ExactCounts:
         return exact_noise.polya(size, scale, Fraction(1, self.enough))
 
 
@@ -174,7 +180,7 @@ def check_scale(noise: Noise, scale: float, currency: Currency) -> None:
 _TOO_LARGE = "So small a budget needs more noise than holders can draw; raise epsilon."
 
 
-def _draw_noise(draw: Callable[[int, float], Counts], size: int, scale: float) -> Counts:
+def _draw_noise(draw: Callable[[int, float], ExactCounts], size: int, scale: float) -> ExactCounts:
     try:
         return draw(size, scale)
     except OverflowError:
@@ -225,7 +231,7 @@ SHARED_GRID = 1 << 10
 """Scores are rounded to this fraction of their sensitivity before shares of noise are added."""
 
 
-def round_to_shared_grid(scores: NDArray[np.float64], sensitivity: float) -> Counts:
+def round_to_shared_grid(scores: NDArray[np.float64], sensitivity: float) -> ExactCounts:
     """Scores as whole numbers that differ by at most SHARED_GRID + 2 between neighbours.
 
     SHARED_GRID for the score itself, one for the rounding, and one for errors of the computation.

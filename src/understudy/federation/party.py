@@ -45,10 +45,10 @@ class PartySession(Protocol):
     """The digest of the last message, and its answer."""
 
 
-Session = TypeVar("Session", bound=PartySession)
+AnySession = TypeVar("AnySession", bound=PartySession)
 
 
-class AnsweringParty(ABC, Generic[Session]):
+class AnsweringParty(ABC, Generic[AnySession]):
     """Answers messages until it closes.
 
     A message that comes again, the same to the byte, gets the answer that it got.
@@ -71,8 +71,8 @@ class AnsweringParty(ABC, Generic[Session]):
         self._log = log
         self._lock = threading.Lock()
         self._closed = False
-        self._sessions: dict[str, Session] = {}
-        self._ended: dict[str, Session] = {}
+        self._sessions: dict[str, AnySession] = {}
+        self._ended: dict[str, AnySession] = {}
 
     def answer(self, message: bytes, asker: str = "") -> bytes:
         """Answer a message; what is wrong with it is told by the answer, in one sentence.
@@ -108,11 +108,11 @@ class AnsweringParty(ABC, Generic[Session]):
         """Who this is; nothing in it is private."""
 
     @abstractmethod
-    def _open(self, asked: Message, raw: bytes, asker: str) -> tuple[Session, Message]:
+    def _open(self, asked: Message, raw: bytes, asker: str) -> tuple[AnySession, Message]:
         """A new session, once its price is reserved."""
 
     @abstractmethod
-    def _step(self, session: Session, asked: Message) -> Message:
+    def _step(self, session: AnySession, asked: Message) -> Message:
         """The answer to a message of a session."""
 
     def _answer(self, asked: Message, raw: bytes, asker: str) -> bytes:
@@ -157,7 +157,7 @@ class AnsweringParty(ABC, Generic[Session]):
         session.last = seal, answer  # not before the log has it: what is told again was told once
         return answer
 
-    def _admit(self, name: str, session: Session) -> None:
+    def _admit(self, name: str, session: AnySession) -> None:
         """Keep a new session; of too many, the asker's first was left behind, and its price stays
         on the books in full.
         """

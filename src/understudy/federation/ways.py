@@ -52,19 +52,19 @@ from understudy.synthesizers.parameters import file_parameters
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.registry import find_method, methods_for
 
-Way = Literal["secure", "statistics", "voting", "models"]
-Structure = Literal["choices", "tables"]
+WayName = Literal["secure", "statistics", "voting", "models"]
+StructureChoice = Literal["choices", "tables"]
 
 
 def federate(
     holders: Iterable[Link | Holder],
     schema: Schema | str | Path,
     synthesizer: Synthesizer,
-    way: Way = "secure",
+    way: WayName = "secure",
     *,
     dropouts: int = 0,
     colluders: int = COLLUDERS,
-    structure: Structure = "choices",
+    structure: StructureChoice = "choices",
     noise: Noise | None = None,
     progress: Progress = no_progress,
     notify: Notify = silent,

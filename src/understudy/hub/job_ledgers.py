@@ -13,7 +13,7 @@ from typing import Any
 
 from understudy.errors import BudgetError, InputError
 from understudy.privacy.budget import Neighbours, check_delta, check_epsilon
-from understudy.privacy.ledger import Accepted, LedgerFile, Unit
+from understudy.privacy.ledger import Accepted, LedgerFile, UnitName
 
 
 class JobLedger(LedgerFile):
@@ -83,7 +83,7 @@ def find_job(document: Mapping[str, Any], job: str) -> Mapping[str, Any] | None:
 
 
 def open_books(
-    path: Path, epsilon: float, delta: float, neighbours: Neighbours, unit: Unit
+    path: Path, epsilon: float, delta: float, neighbours: Neighbours, unit: UnitName
 ) -> LedgerFile:
     """The ledger file at a path, started if there is none; one for another guarantee is refused."""
     if not path.exists():

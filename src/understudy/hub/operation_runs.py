@@ -18,7 +18,7 @@ from understudy.data.frames import Frame
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.privacy.budget import Neighbours, check_neighbours
-from understudy.privacy.ledger import Ledger, LedgerFile, Unit, check_rows_per_person
+from understudy.privacy.ledger import Ledger, LedgerFile, UnitName, check_rows_per_person
 from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.reports.release import About
 from understudy.synthesizers import Synthesizer
@@ -57,7 +57,7 @@ class Protected:
         check_rows_per_person(self.max_rows_per_person)
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> UnitName:
         """A row, or a person with all rows of theirs."""
         if self.person is None and self.max_rows_per_person == 1:
             return "row"

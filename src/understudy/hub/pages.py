@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from understudy.hub.database import Transaction
 
 MAX_PAGE_SIZE = 200
-Item = TypeVar("Item")
+ListItem = TypeVar("ListItem")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +30,10 @@ class PageOf:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListPage(Generic[Item]):
+class ListPage(Generic[ListItem]):
     """A page of a list, and how long the list is."""
 
-    items: tuple[Item, ...]
+    items: tuple[ListItem, ...]
     number: int
     size: int
     total: int
@@ -48,9 +48,9 @@ def read_page(
     c: Transaction,
     query: sa.Select[Any],
     page: PageOf,
-    read: Callable[[sa.RowMapping], Item],
+    read: Callable[[sa.RowMapping], ListItem],
     values: Mapping[str, Any] | None = None,
-) -> ListPage[Item]:
+) -> ListPage[ListItem]:
     """The rows of one page, and the count of all, in two statements.
 
     ``values`` are those of the query's parameters, if it has any.

@@ -25,14 +25,14 @@ from understudy.hub.tables import survey_reports
 MIN_BATCH = 25
 """Reports that are shown together, at least."""
 
-Cells = Mapping[tuple[int, int], int]
+ReportCells = Mapping[tuple[int, int], int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportCounts:
     """How many reports are shown to each question at each level, and how many are not."""
 
-    cells: Cells
+    cells: ReportCells
     waiting: int
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 from understudy.data.marginals import marginal
 from understudy.hub import surveys as survey_service
 from understudy.hub.database import Transaction
-from understudy.hub.survey_batches import Cells
+from understudy.hub.survey_batches import ReportCells
 from understudy.hub.surveys import Survey
 from understudy.local.collected import Collected, even_variance
 from understudy.local.collecting import Collector
@@ -76,7 +76,7 @@ class ItemEstimate:
     shares: tuple[AnswerShare, ...]
 
 
-def foresee(plan: CollectionPlan, persons: int, cells: Cells) -> SurveyOutlook:
+def foresee(plan: CollectionPlan, persons: int, cells: ReportCells) -> SurveyOutlook:
     """The error to expect with as many persons as planned, and with the reports so far.
 
     Parameters
@@ -112,7 +112,7 @@ def foresee(plan: CollectionPlan, persons: int, cells: Cells) -> SurveyOutlook:
     )
 
 
-def _weigh(plan: CollectionPlan, cells: Cells) -> dict[int, float]:
+def _weigh(plan: CollectionPlan, cells: ReportCells) -> dict[int, float]:
     """To how many reports at the usual level those to each question are worth, by variance."""
     known: dict[Any, float] = {}
 

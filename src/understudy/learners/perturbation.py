@@ -60,7 +60,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, Noise, gaussian_scale, laplace_scale
 
 Perturbed = Literal["objective", "output"]
-Vector = NDArray[np.float64]
+CoefficientVector = NDArray[np.float64]
 
 TOLERANCE = 2.0**-17
 """The norm of the gradient at a point that is taken for the minimiser, as a share of L2."""
@@ -98,8 +98,8 @@ SAFE = 1 + 1e-9
 class Rows:
     """Private rows as vectors within public norms, and a label of -1 or 1 for each."""
 
-    features: Vector
-    labels: Vector
+    features: CoefficientVector
+    labels: CoefficientVector
     l1: float
     l2: float
 
@@ -200,10 +200,10 @@ def plan_objective(rows: Rows, budget: Budget, ledger: Ledger, strength: float) 
     )
 
 
-def fit_perturbed(rows: Rows, plan: PerturbationPlan, noise: Noise) -> Vector:
+def fit_perturbed(rows: Rows, plan: PerturbationPlan, noise: Noise) -> CoefficientVector:
     """The coefficients, once they are paid for."""
     zeros = np.zeros(rows.dimensions, dtype=np.int64)
-    tilt: Vector = zeros.astype(np.float64)
+    tilt: CoefficientVector = zeros.astype(np.float64)
     if plan.tilt_scale:
         tilt = _to_floats(noise.laplace(zeros, plan.tilt_scale), plan.tilt_step)
     found = minimise(rows, plan.strength, tilt)
@@ -229,15 +229,15 @@ def _check_scale(scale: float) -> None:
         )
 
 
-def _to_floats(integers: NDArray[np.int64], step: float) -> Vector:
-    found: Vector = integers.astype(np.float64) * step
+def _to_floats(integers: NDArray[np.int64], step: float) -> CoefficientVector:
+    found: CoefficientVector = integers.astype(np.float64) * step
     return found
 
 
 # --------------------------------------------------------------------------- the minimiser
 
 
-def minimise(rows: Rows, strength: float, tilt: Vector) -> Vector:
+def minimise(rows: Rows, strength: float, tilt: CoefficientVector) -> CoefficientVector:
     """A point at which the gradient of F(w) + tilt.w is proved to be small: Newton's method."""
     point = np.zeros(rows.dimensions)
     enough = TOLERANCE * rows.l2
@@ -249,7 +249,7 @@ def minimise(rows: Rows, strength: float, tilt: Vector) -> Vector:
             length = float(np.linalg.norm(gradient))
             if length + bound_rounding(rows, point, strength, tilt) <= enough / SAFE:
                 return point
-        direction: Vector = np.linalg.solve(hessian, gradient).astype(np.float64)
+        direction: CoefficientVector = np.linalg.solve(hessian, gradient).astype(np.float64)
         if is_near:
             point = point - direction
         else:
@@ -257,13 +257,17 @@ def minimise(rows: Rows, strength: float, tilt: Vector) -> Vector:
     raise ArithmeticError("Newton's method did not come to rest on a strongly convex function")
 
 
-def bound_gradient(rows: Rows, point: Vector, strength: float, tilt: Vector) -> float:
+def bound_gradient(
+    rows: Rows, point: CoefficientVector, strength: float, tilt: CoefficientVector
+) -> float:
     """A number that the norm of the gradient of F(w) + tilt.w cannot exceed."""
     found = float(np.linalg.norm(sum_gradient(rows, point, strength, tilt)))
     return (found + bound_rounding(rows, point, strength, tilt)) * SAFE
 
 
-def sum_gradient(rows: Rows, point: Vector, strength: float, tilt: Vector) -> Vector:
+def sum_gradient(
+    rows: Rows, point: CoefficientVector, strength: float, tilt: CoefficientVector
+) -> CoefficientVector:
     """The gradient of F(w) + tilt.w: its sums over rows are exact but for one last rounding."""
     pulls = _pulls(rows, _products(rows.features, point))
     columns = [
@@ -273,7 +277,7 @@ def sum_gradient(rows: Rows, point: Vector, strength: float, tilt: Vector) -> Ve
     return np.array(columns)
 
 
-def _sum_products(feature: Vector, pulls: Vector) -> float:
+def _sum_products(feature: CoefficientVector, pulls: CoefficientVector) -> float:
     """The exact sum of the products, rounded once."""
     starts = range(0, len(pulls), TERMS_AT_A_TIME)
     chunks = (
@@ -282,7 +286,9 @@ def _sum_products(feature: Vector, pulls: Vector) -> float:
     return math.fsum(itertools.chain.from_iterable(chunks))
 
 
-def bound_rounding(rows: Rows, point: Vector, strength: float, tilt: Vector) -> float:
+def bound_rounding(
+    rows: Rows, point: CoefficientVector, strength: float, tilt: CoefficientVector
+) -> float:
     """The largest distance of :func:`sum_gradient` from the gradient.
 
     A product s = wx comes from :func:`_products` and is off by UNIT |s| and (d UNIT)^2 L2 |w|. The
@@ -300,7 +306,7 @@ def bound_rounding(rows: Rows, point: Vector, strength: float, tilt: Vector) -> 
     return (number * rows.l2 * off_row + 4 * UNIT * largest) * SAFE
 
 
-def _products(features: Vector, point: Vector) -> Vector:
+def _products(features: CoefficientVector, point: CoefficientVector) -> CoefficientVector:
     """w.x of each row as if in twice the precision: what every product and every sum rounds off is
     found exactly and added up (Ogita, Rump and Oishi 2005, algorithm Dot2).
     """
@@ -317,7 +323,7 @@ def _products(features: Vector, point: Vector) -> Vector:
         part = total - found
         rest += rounded_off + ((found - (total - part)) + (product - part))
         found = total
-    exact: Vector = found + rest
+    exact: CoefficientVector = found + rest
     return exact
 
 
@@ -328,7 +334,7 @@ def _halves(numbers: Any) -> tuple[Any, Any]:
     return high, numbers - high
 
 
-def _pulls(rows: Rows, products: Vector) -> Vector:
+def _pulls(rows: Rows, products: CoefficientVector) -> CoefficientVector:
     """The derivative of each row's loss by w.x."""
     signed = rows.labels * products
     # exp of a large number is infinite, and 1 / infinity the right answer
@@ -337,8 +343,8 @@ def _pulls(rows: Rows, products: Vector) -> Vector:
 
 
 def _derivatives(
-    rows: Rows, point: Vector, strength: float, tilt: Vector
-) -> tuple[Vector, NDArray[np.float64]]:
+    rows: Rows, point: CoefficientVector, strength: float, tilt: CoefficientVector
+) -> tuple[CoefficientVector, NDArray[np.float64]]:
     pulls = _pulls(rows, rows.features @ point)
     gradient = rows.features.T @ pulls + strength * point + tilt
     steepness = np.abs(pulls) * (1 - np.abs(pulls))
@@ -346,10 +352,16 @@ def _derivatives(
     return gradient, hessian + strength * np.eye(len(point))
 
 
-def _step(rows: Rows, point: Vector, strength: float, tilt: Vector, direction: Vector) -> Vector:
+def _step(
+    rows: Rows,
+    point: CoefficientVector,
+    strength: float,
+    tilt: CoefficientVector,
+    direction: CoefficientVector,
+) -> CoefficientVector:
     """A step that does not lead upwards: the whole one of Newton's, or a part of it."""
 
-    def value(at: Vector) -> float:
+    def value(at: CoefficientVector) -> float:
         losses = np.logaddexp(0, -rows.labels * (rows.features @ at))
         return float(losses.sum() + strength / 2 * at @ at + tilt @ at)
 

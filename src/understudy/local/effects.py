@@ -13,7 +13,7 @@ import numpy as np
 
 from understudy.errors import InputError
 from understudy.local.collected import Collected, EstimatedShares
-from understudy.models.joint.effects import Effect, Part, average_effects, effects_of_table
+from understudy.models.joint.effects import AxisNames, Effect, average_effects, effects_of_table
 from understudy.models.joint.tables import JointEstimate
 
 
@@ -23,7 +23,7 @@ def estimate_jointly(collected: Collected) -> JointEstimate:
     return JointEstimate(sizes, pool_effects(collected), _find_sampling_part(collected))
 
 
-def pool_effects(collected: Collected) -> dict[Part, Effect]:
+def pool_effects(collected: Collected) -> dict[AxisNames, Effect]:
     """Every effect that was asked about, from all questions that tell it."""
     order = {a.name: place for place, a in enumerate(collected.plan.schema.modelled)}
     numbers = range(len(collected.plan.questions))
@@ -35,7 +35,9 @@ def pool_effects(collected: Collected) -> dict[Part, Effect]:
     )
 
 
-def _effects_of(estimate: EstimatedShares, order: dict[str, int]) -> Iterator[tuple[Part, Effect]]:
+def _effects_of(
+    estimate: EstimatedShares, order: dict[str, int]
+) -> Iterator[tuple[AxisNames, Effect]]:
     if estimate.question.odd is not None:
         yield _parity(estimate, order)
         return
@@ -46,7 +48,7 @@ def _effects_of(estimate: EstimatedShares, order: dict[str, int]) -> Iterator[tu
     yield from effects_of_table(estimate.question.columns, table, variance, order)
 
 
-def _parity(estimate: EstimatedShares, order: dict[str, int]) -> tuple[Part, Effect]:
+def _parity(estimate: EstimatedShares, order: dict[str, int]) -> tuple[AxisNames, Effect]:
     """The effect of a parity: its mean c, of a table with signs s over 2^k cells, is that of c s /
     2^k, whose one direction has a variance of that of c over 2^k.
     """

@@ -28,7 +28,7 @@ from understudy.local.effects import estimate_jointly
 from understudy.local.plans import CollectionPlan, ask_jointly, whole_weights
 from understudy.local.questions import LocalQuestion
 from understudy.local.randomisers import best_randomiser
-from understudy.models.joint.effects import Part
+from understudy.models.joint.effects import AxisNames
 from understudy.models.joint.tables import JointEstimate
 
 DEFAULT_PERSONS = 10_000
@@ -210,7 +210,7 @@ def _designs(
         yield _Design(singles=singles, groups=parities, sizes=sizes)
 
 
-def _choose_groups(names: Sequence[str], sizes: Mapping[str, int], size: int) -> list[Part]:
+def _choose_groups(names: Sequence[str], sizes: Mapping[str, int], size: int) -> list[AxisNames]:
     """Groups of a size such that every pair is in about as many of them; none where a table would
     be too large.
     """
@@ -222,7 +222,7 @@ def _choose_groups(names: Sequence[str], sizes: Mapping[str, int], size: int) ->
     rng = np.random.default_rng(size)  # public: it depends on the schema alone
     order = {name: place for place, name in enumerate(names)}
     asked: dict[frozenset[str], int] = {}
-    groups: dict[Part, None] = {}
+    groups: dict[AxisNames, None] = {}
     while len(groups) < MAX_DESIGN_QUESTIONS:
         group = _choose_least_asked(names, size, asked, rng)
         groups[tuple(sorted(group, key=order.__getitem__))] = None
@@ -261,9 +261,9 @@ def _ask_parity(columns: Sequence[str], epsilons: Sequence[float]) -> LocalQuest
 
 def _add_up(
     asked: Sequence[tuple[LocalQuestion, float]], sizes: Mapping[str, int]
-) -> dict[Part, float]:
+) -> dict[AxisNames, float]:
     """For each effect the inverse variance that one person adds, on average over questions."""
-    information: dict[Part, float] = {}
+    information: dict[AxisNames, float] = {}
     known: dict[Any, float] = {}
     for question, share in asked:
         randomiser = question.randomisers[0]
@@ -278,7 +278,7 @@ def _add_up(
 
 def _tell(
     question: LocalQuestion, variance: float, sizes: Mapping[str, int]
-) -> Iterator[tuple[Part, float]]:
+) -> Iterator[tuple[AxisNames, float]]:
     """The effects of one and two columns that a question tells, with the inverse variance that one
     report gives each, in each direction, where its table has this variance in each.
     """
@@ -296,7 +296,7 @@ def _tell(
 
 
 def _outlook(
-    information: Mapping[Part, float], sizes: Mapping[str, int], persons: int
+    information: Mapping[AxisNames, float], sizes: Mapping[str, int], persons: int
 ) -> PlanOutlook:
     singles = {name: _error_of((name,), information, sizes, persons) for name in sizes}
     pairs = [
@@ -310,7 +310,10 @@ def _outlook(
 
 
 def _error_of(
-    columns: Part, information: Mapping[Part, float], sizes: Mapping[str, int], persons: int
+    columns: AxisNames,
+    information: Mapping[AxisNames, float],
+    sizes: Mapping[str, int],
+    persons: int,
 ) -> float:
     """The expected total variation distance of a table, from the variances of its effects.
 

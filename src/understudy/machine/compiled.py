@@ -16,17 +16,17 @@ from typing import Any, TypeVar
 
 from numba import njit
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+KernelFunction = TypeVar("KernelFunction", bound=Callable[..., Any])
 
 
 class UncachedWarning(UserWarning):
     """Kernels are compiled at every run, because there is no place to keep them."""
 
 
-def kernel(**options: Any) -> Callable[[Function], Function]:
+def kernel(**options: Any) -> Callable[[KernelFunction], KernelFunction]:
     """Compile a function by :func:`numba.njit`; ``options`` are numba's own."""
 
-    def compile_function(function: Function) -> Function:
+    def compile_function(function: KernelFunction) -> KernelFunction:
         try:
             return njit(cache=True, **options)(function)
         except RuntimeError as error:

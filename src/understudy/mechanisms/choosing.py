@@ -29,7 +29,13 @@ from understudy.mechanisms.distributions import (
 from understudy.mechanisms.grid import check_counts
 from understudy.privacy.budget import exact, round_up
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Noise, Rule, choice_scale, laplace_scale, round_to_grid
+from understudy.privacy.mechanisms import (
+    ChoiceRule,
+    Noise,
+    choice_scale,
+    laplace_scale,
+    round_to_grid,
+)
 
 Candidate = TypeVar("Candidate")
 
@@ -66,7 +72,7 @@ class ChoiceMechanism(Mechanism):
 
     @property
     @abstractmethod
-    def rule(self) -> Rule:
+    def rule(self) -> ChoiceRule:
         """How a candidate is chosen."""
 
     @cached_property
@@ -139,7 +145,7 @@ class Exponential(ChoiceMechanism):
     """
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> ChoiceRule:
         """How a candidate is chosen."""
         return "exponential"
 
@@ -165,7 +171,7 @@ class PermuteAndFlip(ChoiceMechanism):
     """
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> ChoiceRule:
         """How a candidate is chosen."""
         return "permute_and_flip"
 

@@ -15,11 +15,11 @@ from understudy.privacy.budget import (
 )
 from understudy.privacy.group_privacy import GroupPromise, group_promise
 
-Price = tuple[float, float]
+EpsilonDelta = tuple[float, float]
 """An epsilon and a delta."""
 
 
-def compose(prices: Sequence[Price]) -> Price:
+def compose(prices: Sequence[EpsilonDelta]) -> EpsilonDelta:
     """Sequential composition: releases about the same rows add up, in epsilon and in delta, even
     where each was chosen by what those before it said.
 
@@ -33,7 +33,7 @@ def compose(prices: Sequence[Price]) -> Price:
     return round_up(total(epsilons)), round_up(total(deltas))
 
 
-def compose_disjoint(prices: Sequence[Price]) -> Price:
+def compose_disjoint(prices: Sequence[EpsilonDelta]) -> EpsilonDelta:
     """Parallel composition: releases about disjoint parts of the rows cost together what the
     dearest of them does, where neighbours differ by one row more or less, since it is in one part.
 
@@ -47,7 +47,7 @@ def compose_disjoint(prices: Sequence[Price]) -> Price:
     return max(epsilons), max(deltas)
 
 
-def compose_zcdp(rhos: Sequence[float], delta: float) -> Price:
+def compose_zcdp(rhos: Sequence[float], delta: float) -> EpsilonDelta:
     """Releases in zCDP: rho adds up, and is turned into epsilon at a delta once, at the end.
 
     Examples
@@ -76,7 +76,7 @@ def for_group(epsilon: float, delta: float, members: int) -> GroupPromise:
     return group_promise(check_epsilon(epsilon), check_delta(delta), members)
 
 
-def _check(prices: Sequence[Price]) -> None:
+def _check(prices: Sequence[EpsilonDelta]) -> None:
     if not prices:
         raise InputError("There is nothing to compose: give the prices of some releases.")
     for epsilon, delta in prices:

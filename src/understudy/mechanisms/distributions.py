@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.privacy.mechanisms import Rule
+from understudy.privacy.mechanisms import ChoiceRule
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def gaussian_tail(reach: int, scale: float) -> float:
     )
 
 
-def choice_log_probabilities(scores: Floats, scale: float, rule: Rule) -> Floats:
+def choice_log_probabilities(scores: Floats, scale: float, rule: ChoiceRule) -> Floats:
     """Exact log-probabilities of a choice, candidate by candidate.
 
     Exponential: proportional to exp(score / scale). Permute-and-flip is the largest of score /

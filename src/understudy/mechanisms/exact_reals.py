@@ -18,7 +18,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache
 
-from understudy.privacy.exact_noise import WORD, Source, system_words
+from understudy.privacy.exact_noise import WORD, WordSource, system_words
 
 FIRST_BITS = 64
 """How closely a number is known at first."""
@@ -104,7 +104,7 @@ Real = Callable[[int], Interval]
 class Uniform:
     """A number from 0 to 1, all equally likely, of which ever more bits can be drawn."""
 
-    def __init__(self, words: Source = system_words) -> None:
+    def __init__(self, words: WordSource = system_words) -> None:
         self._words = words
         self._number, self._bits = 0, 0
 
@@ -116,7 +116,7 @@ class Uniform:
         return _quotient(self._number, self._number + 1, 1 << self._bits, bits)
 
 
-def normal_pair(words: Source = system_words) -> tuple[Real, Real]:
+def normal_pair(words: WordSource = system_words) -> tuple[Real, Real]:
     """Two independent standard normal numbers, by Marsaglia's polar method.
 
     A point is drawn from a square until it lies within the circle of radius 1; with s the square of
@@ -170,7 +170,7 @@ def _within_circle(across: Uniform, up: Uniform) -> bool:
         bits *= 2
 
 
-def normals(count: int, words: Source = system_words) -> list[Real]:
+def normals(count: int, words: WordSource = system_words) -> list[Real]:
     """Independent standard normal numbers, as many as asked for."""
     found: list[Real] = []
     while len(found) < count:

@@ -17,7 +17,7 @@ from understudy.errors import InputError
 from understudy.mechanisms.base import Mechanism
 from understudy.mechanisms.uniform import number_below
 from understudy.privacy.budget import exact
-from understudy.privacy.exact_noise import Source, system_words
+from understudy.privacy.exact_noise import WordSource, system_words
 from understudy.privacy.exact_numbers import exp_minus
 from understudy.privacy.ledger import Ledger
 
@@ -102,7 +102,7 @@ class ResponseMechanism(Mechanism):
                 f"(known are {', '.join(map(repr, self.all_answers[:10]))})."
             ) from None
 
-    def draw_place(self, place: int, words: Source = system_words) -> int:
+    def draw_place(self, place: int, words: WordSource = system_words) -> int:
         """The report for a true answer, by a draw of one of all lots."""
         line = self.lots[place]
         lot = number_below(sum(line), words)

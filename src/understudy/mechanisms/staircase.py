@@ -18,7 +18,7 @@ from understudy.mechanisms.grid import grid_step, put_on_grid
 from understudy.mechanisms.uniform import number_below
 from understudy.privacy import exact_noise
 from understudy.privacy.budget import exact
-from understudy.privacy.exact_noise import Source, system_words
+from understudy.privacy.exact_noise import WordSource, system_words
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SCORE_GRID
 
@@ -139,7 +139,7 @@ class Staircase(AdditiveMechanism):
         self.debit(ledger, question)
         return float((int(steps) + self.draw_steps()) * self.step)
 
-    def draw_steps(self, words: Source = system_words) -> int:
+    def draw_steps(self, words: WordSource = system_words) -> int:
         """Noise, in steps of the grid, drawn exactly from whole numbers.
 
         Stair j is drawn with P(j) proportional to exp(-epsilon j), and a place among 2 reach. On

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from understudy.privacy.exact_noise import WORD, Source, system_words
+from understudy.privacy.exact_noise import WORD, WordSource, system_words
 
 
-def number_below(bound: int, words: Source = system_words) -> int:
+def number_below(bound: int, words: WordSource = system_words) -> int:
     """A whole number from 0 to ``bound - 1``, uniform: the first of the right length in range."""
     length = bound.bit_length()
     count = -(-length // WORD)

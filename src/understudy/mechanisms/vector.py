@@ -30,7 +30,7 @@ from understudy.mechanisms.exact_reals import (
 )
 from understudy.mechanisms.grid import check_numbers
 from understudy.privacy.budget import exact
-from understudy.privacy.exact_noise import Source, system_words
+from understudy.privacy.exact_noise import WordSource, system_words
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SCORE_GRID
 
@@ -143,7 +143,7 @@ class Vector(Mechanism):
         self.debit(ledger, question)
         return np.array([float(steps * self.step) for steps in self.draw_steps(numbers)])
 
-    def draw_steps(self, numbers: list[Fraction], words: Source = system_words) -> list[int]:
+    def draw_steps(self, numbers: list[Fraction], words: WordSource = system_words) -> list[int]:
         """The numbers with noise, in steps of the grid, each rounded to the nearest."""
         length = norm(normals(self.size + 1, words))
         directions = normals(self.size, words)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.atoms import Among, Atom, Rule, Within
+from understudy.data.atoms import Among, Rule, RuleAtom, Within
 from understudy.data.bits import Bits
 from understudy.data.room import place
 from understudy.data.rules import Rules
@@ -34,7 +34,7 @@ from understudy.models.inference import (
 from understudy.models.network import Network, Node
 from understudy.models.query.conditions import Subset
 from understudy.models.rule_tables import RuleTable, factor_of, product_of, table_of
-from understudy.models.sampling import Codes, ancestral
+from understudy.models.sampling import CodesByName, ancestral
 
 MAX_CONSTRAINED_CELLS = 1 << 22
 """Of a table that conditioning on constraints goes through."""
@@ -52,7 +52,7 @@ TRIAL_ROWS = 1 << 16
 CONSTRAINT_SMOOTHING = 1e-3
 """Rows added to every cell of a network that leaves the constraints no row."""
 
-Draw = Callable[[int, np.random.Generator], Codes]
+RowDraw = Callable[[int, np.random.Generator], CodesByName]
 
 
 class Restriction:
@@ -153,7 +153,7 @@ class Constrained:
     unlisted: tuple[Rules, ...] = ()
     every_table: tuple[RuleTable, ...] = ()
 
-    def draw(self, draw: Draw, rows: int, rng: np.random.Generator) -> Codes:
+    def draw(self, draw: RowDraw, rows: int, rng: np.random.Generator) -> CodesByName:
         """Rows that keep the constraints, from whatever draws rows of the network."""
         codes = draw(rows, rng)
         if not self.tables and not self.unlisted:
@@ -173,7 +173,7 @@ class Constrained:
             tried += wanted
         return {name: np.concatenate([part[name] for part in kept])[:rows] for name in codes}
 
-    def undo(self, before: Codes, after: Codes) -> Codes:
+    def undo(self, before: CodesByName, after: CodesByName) -> CodesByName:
         """Rows that were changed after they had been drawn, as they were where they would break a
         constraint.
         """
@@ -182,12 +182,12 @@ class Constrained:
             return after
         return {name: np.where(broken, before[name], codes) for name, codes in after.items()}
 
-    def keep(self, codes: Codes) -> Codes:
+    def keep(self, codes: CodesByName) -> CodesByName:
         """Those of some rows that keep what is left to rejection."""
         fits = self._fits(self.tables, codes)
         return {name: column[fits] for name, column in codes.items()}
 
-    def _fits(self, tables: Sequence[RuleTable], codes: Codes) -> NDArray[np.bool_]:
+    def _fits(self, tables: Sequence[RuleTable], codes: CodesByName) -> NDArray[np.bool_]:
         fits = np.ones(_rows(codes), dtype=bool)
         for table in tables:
             fits &= table.fits(codes)
@@ -321,7 +321,7 @@ def check_constraints(schema: Schema) -> None:
 def make_rule(name: str, subset: Subset) -> Rule:
     """A condition on rows to be drawn, as a rule: values must keep both."""
     attribute: Attribute = subset.attribute
-    atoms: list[Atom] = []
+    atoms: list[RuleAtom] = []
     if isinstance(attribute, Quantity):
         atoms += [Within(name, low, _last(attribute, high)) for low, high in subset.intervals]
         codes = set()
@@ -341,5 +341,5 @@ def _last(attribute: Quantity, end: float) -> float:
     return math.nextafter(end, -math.inf)
 
 
-def _rows(codes: Codes) -> int:
+def _rows(codes: CodesByName) -> int:
     return len(next(iter(codes.values())))

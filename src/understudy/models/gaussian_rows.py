@@ -26,7 +26,7 @@ from understudy.models.factors import Factor
 from understudy.models.gaussians import Floats, Gaussians
 from understudy.models.network import Network
 from understudy.models.query.conditions import Subset
-from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, Codes, Sampler, Spread
+from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, CodesByName, Sampler, Spread
 
 GAUSSIAN_ROWS_AT_A_TIME = 1 << 13
 """What numbers need stays small, however many columns there are."""
@@ -88,7 +88,7 @@ class GaussianRows:
 
     def _draw_fitting(
         self, rows: int, rng: np.random.Generator, spread: Spread
-    ) -> tuple[Codes, dict[str, Column]]:
+    ) -> tuple[CodesByName, dict[str, Column]]:
         """Codes and numbers; with conditions on numbers, rows are drawn until enough fit."""
         codes, numbers = self._draw_batch(rows, rng, spread)
         if not self._numeric:
@@ -113,7 +113,7 @@ class GaussianRows:
 
     def _draw_batch(
         self, rows: int, rng: np.random.Generator, spread: Spread
-    ) -> tuple[Codes, dict[str, Column]]:
+    ) -> tuple[CodesByName, dict[str, Column]]:
         codes = self._sampler.draw(rows, rng, spread)
         lines = np.zeros(rows, dtype=np.int64)
         if self._gaussians.label is not None:
@@ -239,8 +239,8 @@ def _fits(column: Column, subset: Subset) -> NDArray[np.bool_]:
 
 
 def _choose(
-    codes: Codes, numbers: dict[str, Column], fits: NDArray[np.bool_]
-) -> tuple[Codes, dict[str, Column]]:
+    codes: CodesByName, numbers: dict[str, Column], fits: NDArray[np.bool_]
+) -> tuple[CodesByName, dict[str, Column]]:
     kept = {name: values[fits] for name, values in codes.items()}
     columns = {}
     for name, column in numbers.items():
@@ -252,8 +252,8 @@ def _choose(
 
 
 def _join(
-    kept: list[tuple[Codes, dict[str, Column]]], rows: int
-) -> tuple[Codes, dict[str, Column]]:
+    kept: list[tuple[CodesByName, dict[str, Column]]], rows: int
+) -> tuple[CodesByName, dict[str, Column]]:
     """The first rows of all batches together."""
     codes = {name: np.concatenate([batch[name] for batch, _ in kept])[:rows] for name in kept[0][0]}
     numbers = {}

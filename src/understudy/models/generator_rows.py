@@ -21,7 +21,7 @@ from understudy.models.gaussian_rows import NearestValues, draw_normals
 from understudy.models.generators import Generator
 from understudy.models.network import Network, Node
 from understudy.models.query.conditions import Subset, confine_values
-from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, Codes, Sampler, Spread
+from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, CodesByName, Sampler, Spread
 
 GENERATED_ROWS_AT_A_TIME = 1 << 10
 """What a network of pictures needs stays small."""
@@ -80,7 +80,7 @@ class GeneratorRows:
 
     def _draw_fitting(
         self, rows: int, rng: np.random.Generator, spread: Spread
-    ) -> tuple[Codes, dict[str, NDArray[np.float64]]]:
+    ) -> tuple[CodesByName, dict[str, NDArray[np.float64]]]:
         kept: list[GeneratedBatch] = []
         tried = found = 0
         while found < rows or not kept:
@@ -100,7 +100,7 @@ class GeneratorRows:
         return _join(kept, rows)
 
     def _draw_batch(self, rows: int, rng: np.random.Generator, spread: Spread) -> GeneratedBatch:
-        codes: Codes = {}
+        codes: CodesByName = {}
         if self._sampler is not None:
             codes = self._sampler.draw(rows, rng, spread)
         parts = []
@@ -118,7 +118,7 @@ class GeneratorRows:
 class GeneratedBatch:
     """Rows as codes; of numbers that are not cut into bins both the codes and the numbers."""
 
-    codes: Codes
+    codes: CodesByName
     numbers: dict[str, NDArray[np.float64]]
 
     def choose(self, places: NDArray[np.int64]) -> GeneratedBatch:
@@ -152,7 +152,7 @@ def make_batch(
         given = np.zeros((rows, schema[generator.label].size), dtype=np.float32)
         given[np.arange(rows), labels] = 1
     outputs = generator.make(latent.astype(np.float32), given).astype(np.float64)
-    codes: Codes = {}
+    codes: CodesByName = {}
     numbers: dict[str, NDArray[np.float64]] = {}
     for place, name in enumerate(generator.scaled):
         numbers[name] = _unscale(schema, name, outputs[:, place])
@@ -241,7 +241,9 @@ def _draw_codes(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArra
     return np.minimum((ends < chosen).sum(axis=1), scores.shape[1] - 1).astype(np.uint32)
 
 
-def _join(kept: list[GeneratedBatch], rows: int) -> tuple[Codes, dict[str, NDArray[np.float64]]]:
+def _join(
+    kept: list[GeneratedBatch], rows: int
+) -> tuple[CodesByName, dict[str, NDArray[np.float64]]]:
     """The first rows of all batches together."""
     whole = GeneratedBatch.join(kept).choose(np.arange(rows))
     return whole.codes, whole.numbers

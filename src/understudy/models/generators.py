@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from understudy.data.schema import Category, Quantity, Schema
 from understudy.errors import InputError
 
-Floats = NDArray[np.float32]
+Singles = NDArray[np.float32]
 
-Kind = Literal["dense", "affine", "leaky_relu", "reshape", "conv_transpose", "tanh"]
+OperationKind = Literal["dense", "affine", "leaky_relu", "reshape", "conv_transpose", "tanh"]
 
 MAX_LAYERS = 64
 MAX_WEIGHTS = 1 << 24
@@ -50,12 +50,12 @@ class Layer:
         Of "conv_transpose".
     """
 
-    kind: Kind
-    arrays: Mapping[str, Floats] = field(default_factory=dict)
+    kind: OperationKind
+    arrays: Mapping[str, Singles] = field(default_factory=dict)
     shape: tuple[int, ...] = ()
     stride: int = 1
 
-    def apply(self, values: Floats) -> Floats:
+    def apply(self, values: Singles) -> Singles:
         """What comes out of the layer."""
         if self.kind == "dense":
             return np.asarray(values @ self.arrays["weights"] + self.arrays["bias"])
@@ -108,9 +108,9 @@ class Layer:
     @classmethod
     def from_dict(cls, document: Any) -> Layer:
         """Read a layer back, trusting nothing."""
-        if not isinstance(document, Mapping) or document.get("kind") not in get_args(Kind):
+        if not isinstance(document, Mapping) or document.get("kind") not in get_args(OperationKind):
             raise InputError("a layer of its generator is of no known kind")
-        kind = cast(Kind, document["kind"])
+        kind = cast(OperationKind, document["kind"])
         needed = set()
         if kind in ("dense", "affine", "conv_transpose"):
             needed = {"weights", "bias"}
@@ -167,7 +167,7 @@ class Generator:
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
 
-    def make(self, latent: Floats, labels: Floats | None = None) -> Floats:
+    def make(self, latent: Singles, labels: Singles | None = None) -> Singles:
         """Outputs, a line each, of random numbers and of labels with a 1 at their code."""
         values = latent
         if labels is not None:
@@ -259,7 +259,7 @@ class Generator:
         return generator
 
 
-def _conv_transpose(values: Floats, weights: Floats, bias: Floats, stride: int) -> Floats:
+def _conv_transpose(values: Singles, weights: Singles, bias: Singles, stride: int) -> Singles:
     """A transposed convolution whose output has as many pixels as its input times the stride.
 
     Every input pixel adds its weights to the output, at its place times the stride; of what stands
@@ -300,13 +300,13 @@ def _read_names(given: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def pack_array(array: Floats) -> dict[str, Any]:
+def pack_array(array: Singles) -> dict[str, Any]:
     """An array as it stands in a file."""
     data = np.ascontiguousarray(array, dtype="<f4").tobytes()
     return {"shape": list(array.shape), "float32": base64.b64encode(data).decode("ascii")}
 
 
-def unpack_array(document: Any) -> Floats:
+def unpack_array(document: Any) -> Singles:
     """An array of finite numbers."""
     try:
         shape = document["shape"]

@@ -257,7 +257,7 @@ def _as_fine(factor: Factor, others: Sequence[Factor], domains: Domains) -> list
 
 # -------------------------------------------- the order of elimination
 
-Cost = Callable[[Scope, Variable, Mapping[Variable, set[Variable]], Domains], float]
+EliminationCost = Callable[[Scope, Variable, Mapping[Variable, set[Variable]], Domains], float]
 
 
 def elimination_order(
@@ -281,7 +281,7 @@ def elimination_order(
 
 
 def _order(
-    scopes: Sequence[Scope], keep: set[Variable], domains: Domains, cost: Cost
+    scopes: Sequence[Scope], keep: set[Variable], domains: Domains, cost: EliminationCost
 ) -> tuple[list[Variable], Scope]:
     """Greedily, the variable next that costs least; the best order is too hard to find."""
     holding: dict[Variable, list[Scope]] = {}

@@ -53,7 +53,7 @@ from understudy.models.query.conditions import Subset, confine_values, read_cond
 from understudy.models.query.estimates import GroupEstimate, estimate
 from understudy.models.query.functions import GroupedAnswer, answer_query
 from understudy.models.query.intervals import ErrorModel
-from understudy.models.sampling import Codes, Sampler, Spread
+from understudy.models.sampling import CodesByName, Sampler, Spread
 from understudy.privacy.ledger import Ledger
 
 MANY_ROWS = 10**9
@@ -345,7 +345,7 @@ class Model:
         else:
             sampler = Sampler(restricted.network, self.network_schema, evidence)
 
-        def codes_of(rows: int, rng: np.random.Generator) -> Codes:
+        def codes_of(rows: int, rng: np.random.Generator) -> CodesByName:
             if evidence and method == "rejection":
                 codes = sampler.draw_by_rejection(rows, rng)
             elif evidence and method == "weighting":

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.data.streams import mix_bits, stream_numbers
 
-Bounds = NDArray[np.float64]
+Cumulated = NDArray[np.float64]
 
 
 def placing_seconds(rows: int) -> float:
@@ -32,14 +32,14 @@ def add_places(column: NDArray[Any], lookup: NDArray[np.int32], places: NDArray[
 
 
 def invert(
-    places: NDArray[np.int32], cumulative: Bounds, uniforms: Bounds, out: NDArray[Any]
+    places: NDArray[np.int32], cumulative: Cumulated, uniforms: Cumulated, out: NDArray[Any]
 ) -> None:
     """Draw each row by itself: the value in whose interval the row's uniform number lies."""
     out[:] = _find(cumulative, places, uniforms, np.float64(1.0))
 
 
 def spread_evenly(
-    places: NDArray[np.int32], cumulative: Bounds, key: np.uint64, out: NDArray[Any]
+    places: NDArray[np.int32], cumulative: Cumulated, key: np.uint64, out: NDArray[Any]
 ) -> None:
     """Draw the rows of each configuration together, by stratified sampling."""
     rows = len(out)
@@ -66,7 +66,7 @@ def spread_evenly(
     out[by_group] = values
 
 
-def _find(cumulative: Bounds, places: NDArray[np.int32], points: Bounds, times: Any) -> Any:
+def _find(cumulative: Cumulated, places: NDArray[np.int32], points: Cumulated, times: Any) -> Any:
     """For each row the first of its bounds, taken ``times`` so much, that is above its point."""
     size = cumulative.shape[1]
     bounds = cumulative.ravel()

@@ -24,9 +24,9 @@ from understudy.models import plain_sampling
 from understudy.models.factors import Factor
 from understudy.models.network import Network, Node
 
-Codes = dict[str, NDArray[np.unsignedinteger[Any]]]
+CodesByName = dict[str, NDArray[np.unsignedinteger[Any]]]
 Spread = Literal["even", "independent"]
-Evidence = Mapping[str, Factor]
+FixedFactors = Mapping[str, Factor]
 """Functions of attributes, from 0 (does not fit) to 1, at level 0; the names are for messages."""
 
 BATCH, MAX_BATCH = 1 << 16, 1 << 20
@@ -41,7 +41,7 @@ MIN_TRIES, TRIES_PER_ROW = 10**7, 1000
 
 def ancestral(
     network: Network, schema: Schema, rows: int, rng: np.random.Generator, spread: Spread = "even"
-) -> Codes:
+) -> CodesByName:
     """Codes of ``rows`` rows, one column a modelled attribute; see :meth:`Sampler.draw`."""
     return Sampler(network, schema).draw(rows, rng, spread)
 
@@ -63,7 +63,9 @@ class Sampler:
     >>> Sampler(network, schema).draw(1000, np.random.default_rng(1))["age"]   # doctest: +SKIP
     """
 
-    def __init__(self, network: Network, schema: Schema, evidence: Evidence | None = None) -> None:
+    def __init__(
+        self, network: Network, schema: Schema, evidence: FixedFactors | None = None
+    ) -> None:
         if evidence is None:
             factors = []
         else:
@@ -82,7 +84,7 @@ class Sampler:
             if (single := [f for f in self._evident.get(node.attribute, []) if len(f.axes) == 1])
         }
 
-    def draw(self, rows: int, rng: np.random.Generator, spread: Spread = "even") -> Codes:
+    def draw(self, rows: int, rng: np.random.Generator, spread: Spread = "even") -> CodesByName:
         """Draw rows, each with exactly the network's distribution; evidence is ignored.
 
         Parameters
@@ -110,7 +112,7 @@ class Sampler:
         One random offset for all m rows (systematic sampling) would save a little more, but it
         resonates: m rows over 2 m equally likely values would all get odd ones or all even ones.
         """
-        codes: Codes = {}
+        codes: CodesByName = {}
         for step in self._draws:
             places = step.places(codes, rows)
             column = np.empty(rows, dtype=step.dtype)
@@ -122,7 +124,7 @@ class Sampler:
             codes[step.attribute] = column
         return codes
 
-    def draw_by_rejection(self, rows: int, rng: np.random.Generator) -> Codes:
+    def draw_by_rejection(self, rows: int, rng: np.random.Generator) -> CodesByName:
         """Draw independent rows by rejection sampling: those that do not fit the evidence are
         dropped.
 
@@ -144,13 +146,13 @@ class Sampler:
             tried += wanted
         return {name: np.concatenate([batch[name] for batch in kept])[:rows] for name in kept[0]}
 
-    def draw_fitting(self, rows: int, uniforms: Uniforms) -> Codes:
+    def draw_fitting(self, rows: int, uniforms: Uniforms) -> CodesByName:
         """Draw rows and keep those that fit: one pass of rejection sampling.
 
         ``uniforms`` is asked for as many numbers as rows are left, for each attribute in turn, and
         once more after an attribute whose evidence holds shares other than 0 and 1.
         """
-        codes: Codes = {}
+        codes: CodesByName = {}
         for step in self._draws:
             column = np.empty(rows, dtype=step.dtype)
             _invert(step, step.places(codes, rows), uniforms(rows), column)
@@ -164,7 +166,7 @@ class Sampler:
 
     def draw_weighted(
         self, rows: int, rng: np.random.Generator
-    ) -> tuple[Codes, NDArray[np.float64]]:
+    ) -> tuple[CodesByName, NDArray[np.float64]]:
         """Draw rows by likelihood weighting: all fit the evidence, and each has a weight.
 
         An attribute with evidence is drawn among the codes that fit; the row's weight is multiplied
@@ -173,13 +175,13 @@ class Sampler:
         """
         return self.draw_forced(rows, _uniforms(rng))
 
-    def draw_forced(self, rows: int, uniforms: Uniforms) -> tuple[Codes, NDArray[np.float64]]:
+    def draw_forced(self, rows: int, uniforms: Uniforms) -> tuple[CodesByName, NDArray[np.float64]]:
         """Likelihood weighting from given uniform numbers, asked for as many as rows, for each
         attribute in turn.
 
         An attribute of which only one code fits takes no numbers.
         """
-        codes: Codes = {}
+        codes: CodesByName = {}
         weights = np.ones(rows)
         for step in self._draws:
             forced = self._forced.get(step.attribute)
@@ -200,7 +202,7 @@ class Sampler:
                     weights *= _shares(factor, codes)
         return codes, weights
 
-    def draw_by_weight(self, rows: int, rng: np.random.Generator, pool: int = 8) -> Codes:
+    def draw_by_weight(self, rows: int, rng: np.random.Generator, pool: int = 8) -> CodesByName:
         """Draw ``pool`` times as many rows by likelihood weighting, and of those ``rows`` by
         weight.
 
@@ -250,7 +252,7 @@ class _Draw:
             node.attribute, _lookups(node, schema), _cumulative(counts), mass, dtype, certain
         )
 
-    def places(self, codes: Codes, rows: int) -> NDArray[np.int32]:
+    def places(self, codes: CodesByName, rows: int) -> NDArray[np.int32]:
         places = np.zeros(rows, dtype=np.int32)
         for name, lookup in self.parents:
             placing_steps(rows).add_places(codes[name], lookup, places)
@@ -318,11 +320,11 @@ def _load_kernels() -> Any:
 _KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("sampling_kernels.py"), compiling=1.3)
 
 
-def _rows(codes: Codes) -> int:
+def _rows(codes: CodesByName) -> int:
     return len(next(iter(codes.values())))
 
 
-def _shares(factor: Factor, codes: Codes) -> NDArray[np.float64]:
+def _shares(factor: Factor, codes: CodesByName) -> NDArray[np.float64]:
     return factor.table[tuple(codes[str(name)] for name, _ in factor.axes)]
 
 

@@ -20,7 +20,7 @@ from understudy.data.frames import Frame, as_table
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 
-Pairs = list[tuple[str, tuple[str, ...]]]
+ParentSets = list[tuple[str, tuple[str, ...]]]
 """Each column with its parents, parents before children."""
 
 MAX_STRUCTURE_CELLS = 1 << 24
@@ -51,7 +51,7 @@ def chow_liu(
     """
     rows = _Rows(table, schema)
     left = rows.others(first)
-    pairs: Pairs = [(rows.first(first), ())]
+    pairs: ParentSets = [(rows.first(first), ())]
     # Prim's algorithm: the best edge from what is placed to what is left. Of equal ones, the first.
     while left:
         edges = itertools.product((child for child, _ in pairs), left)
@@ -86,7 +86,7 @@ def greedy_bayes(
     rows = _Rows(table, schema)
     rows.check_degree(degree)
     left = rows.others(first)
-    pairs: Pairs = [(rows.first(first), ())]
+    pairs: ParentSets = [(rows.first(first), ())]
     while left:
         placed = [child for child, _ in pairs]
         sets = list(itertools.combinations(placed, min(degree, len(placed))))

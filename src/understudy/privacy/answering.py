@@ -29,7 +29,7 @@ from understudy.errors import InputError
 from understudy.privacy.budget import Neighbours
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Counts, Noise, add_noise, choice_scale, round_to_grid
+from understudy.privacy.mechanisms import ExactCounts, Noise, add_noise, choice_scale, round_to_grid
 from understudy.privacy.questions import Choose, Measure
 from understudy.privacy.scores import Misfit, check_rows
 from understudy.privacy.sum_sensitivity import Block, Part
@@ -129,7 +129,7 @@ class PrivateRows:
 
 def measure_rows(
     question: Measure, scales: Sequence[float], rows: PrivateRows, ledger: Ledger, noise: Noise
-) -> list[Counts]:
+) -> list[ExactCounts]:
     """A noisy table for each marginal, once all are paid for."""
     ledger.debit_all(question.ledger_lines(scales))
     tables = rows.counter.count(question.marginals)
@@ -146,7 +146,7 @@ def sum_rows(
     rows: PrivateRows,
     ledger: Ledger,
     noise: Noise,
-) -> dict[Part, Counts]:
+) -> dict[Part, ExactCounts]:
     """Noisy sums, on the grids of their blocks, once they are paid for."""
     summation = question.summation(rows.domain)
     rows.summer.check(summation)

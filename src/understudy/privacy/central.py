@@ -15,7 +15,7 @@ from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_ro
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.linear import LinearQueries, answer_linear
-from understudy.privacy.mechanisms import Counts, Noise, distribution_of
+from understudy.privacy.mechanisms import ExactCounts, Noise, distribution_of
 from understudy.privacy.questions import Choose, Draw, Measure, Question
 from understudy.privacy.ranks import ChooseRank, answer_rank
 from understudy.privacy.sums import Sum, Sums, read_sums
@@ -111,7 +111,7 @@ class CentralCurator(Curator):
             values=np.float64(question.step) * noisy, deviation=scale * question.step
         )
 
-    def _draw(self, question: Draw) -> Counts:
+    def _draw(self, question: Draw) -> ExactCounts:
         smoothing = question.smoothing(self.ledger)
         self.ledger.debit(*question.ledger_line(smoothing))
         [table] = self._rows.counter.count([question.axes])

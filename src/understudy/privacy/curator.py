@@ -31,8 +31,8 @@ from understudy.privacy.features import Feature
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
     SCORE_GRID,
+    ChoiceRule,
     Noise,
-    Rule,
     SystemNoise,
     choice_scale,
     mean_integer_noise,
@@ -157,7 +157,7 @@ class Curator(ABC):
         score: str,
         budget: Budget,
         offsets: NDArray[np.float64] | None = None,
-        rule: Rule = "permute_and_flip",
+        rule: ChoiceRule = "permute_and_flip",
         estimates: Sequence[NDArray[np.float64]] | None = None,
     ) -> int:
         """The place of one candidate, see :class:`understudy.privacy.questions.Choose`."""

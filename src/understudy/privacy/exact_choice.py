@@ -25,10 +25,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.privacy.exact_noise import WORD, Source, settle, system_words
+from understudy.privacy.exact_noise import WORD, WordSource, settle, system_words
 from understudy.privacy.exact_numbers import Bounds, exp_minus
 
-Rule = Literal["exponential", "permute_and_flip"]
+ChoiceRule = Literal["exponential", "permute_and_flip"]
 
 ROUNDING_MARGIN = 2.0**-30
 """More than the relative error of a probability in floating point.
@@ -43,7 +43,11 @@ FIRST_BLOCK, MAX_BLOCK = 1 << 8, 1 << 15
 
 
 def choose_exactly(
-    scores: NDArray[np.float64], scale: float, rule: Rule, *, _words: Source = system_words
+    scores: NDArray[np.float64],
+    scale: float,
+    rule: ChoiceRule,
+    *,
+    _words: WordSource = system_words,
 ) -> int:
     """The place of one candidate.
 
@@ -83,7 +87,7 @@ class _CandidateCoins:
             exponents[beyond] = (scores[beyond] / 2 - self._top / 2) / scale * 2
             self._firsts = np.exp(exponents) * 2.0**WORD
 
-    def toss(self, candidates: NDArray[np.intp], source: Source) -> NDArray[np.bool_]:
+    def toss(self, candidates: NDArray[np.intp], source: WordSource) -> NDArray[np.bool_]:
         """Toss the coins of these candidates, and tell which succeed."""
         firsts = self._firsts[candidates]
         words = source(len(candidates)).astype(np.float64)
@@ -93,7 +97,7 @@ class _CandidateCoins:
             success[place] = self._toss_one(int(candidates[place]), int(words[place]), source)
         return success
 
-    def _toss_one(self, candidate: int, word: int, source: Source) -> bool:
+    def _toss_one(self, candidate: int, word: int, source: WordSource) -> bool:
         """Toss a coin, of whose uniform number the first word is known."""
         gap = Fraction(float(self._top)) - Fraction(float(self._scores[candidate]))
         if gap == 0:
@@ -105,7 +109,7 @@ class _CandidateCoins:
         return settle(word, probability, source) == 0
 
 
-def _draw_below(bound: int, size: int, source: Source) -> NDArray[np.intp]:
+def _draw_below(bound: int, size: int, source: WordSource) -> NDArray[np.intp]:
     """Whole numbers from 0 to ``bound - 1``, uniform and independent: those of the right length
     that are in range, which at least half are.
     """

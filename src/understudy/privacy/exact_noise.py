@@ -35,7 +35,7 @@ from understudy.machine.plain_first import PlainFirst
 from understudy.privacy.exact_numbers import GUARD, Bounds, exp_minus, quotient
 
 Integers = NDArray[np.int64]
-Source = Callable[[int], NDArray[np.uint32]]
+WordSource = Callable[[int], NDArray[np.uint32]]
 """Gives this many fresh, uniform, independent words."""
 
 WORD = 32  # bits of randomness with which a comparison begins
@@ -55,7 +55,7 @@ def system_words(size: int) -> NDArray[np.uint32]:
 # --------------------------------------------------------------------------- the distributions
 
 
-def geometric(size: int, scale: float | Fraction, *, _words: Source = system_words) -> Integers:
+def geometric(size: int, scale: float | Fraction, *, _words: WordSource = system_words) -> Integers:
     """Draw k >= 0 with P(k) proportional to exp(-k / scale).
 
     Parameters
@@ -68,7 +68,7 @@ def geometric(size: int, scale: float | Fraction, *, _words: Source = system_wor
     return _in_blocks(size, exact_scale(scale), _geometric, _words)
 
 
-def laplace(size: int, scale: float | Fraction, *, _words: Source = system_words) -> Integers:
+def laplace(size: int, scale: float | Fraction, *, _words: WordSource = system_words) -> Integers:
     """Draw k with P(k) proportional to exp(-|k| / scale).
 
     It is the difference of two geometric variables: with q = exp(-1 / scale), P(k) is the sum over
@@ -84,7 +84,7 @@ def laplace(size: int, scale: float | Fraction, *, _words: Source = system_words
     return _in_blocks(size, exact_scale(scale), _laplace, _words)
 
 
-def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_words) -> Integers:
+def gaussian(size: int, scale: float | Fraction, *, _words: WordSource = system_words) -> Integers:
     """Draw k with P(k) proportional to exp(-k^2 / (2 scale^2)).
 
     Parameters
@@ -101,7 +101,7 @@ def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_word
 
 
 def polya(
-    size: int, scale: float | Fraction, share: Fraction, *, _words: Source = system_words
+    size: int, scale: float | Fraction, share: Fraction, *, _words: WordSource = system_words
 ) -> Integers:
     """Draw a share of a geometric variable: k >= 0 with P(k) proportional to exp(-k / scale)
     (share)_k / k!.
@@ -147,7 +147,10 @@ def exact_gaussian_scale(scale: float | Fraction) -> Fraction:
 
 
 def _in_blocks(
-    size: int, scale: Fraction, draw: Callable[[int, Fraction, Source], Integers], source: Source
+    size: int,
+    scale: Fraction,
+    draw: Callable[[int, Fraction, WordSource], Integers],
+    source: WordSource,
 ) -> Integers:
     drawn = np.empty(size, dtype=np.int64)
     for start in range(0, size, CELLS_PER_BLOCK):
@@ -176,7 +179,7 @@ def repeat_until_accepted(
 # ----------------------------------------------- geometric and Laplace
 
 
-def _geometric(size: int, scale: Fraction, source: Source) -> Integers:
+def _geometric(size: int, scale: Fraction, source: WordSource) -> Integers:
     """The digits, each from its law.
 
     What stands above the lower digits is geometric itself, and not bounded: a top digit of BASE - 1
@@ -198,7 +201,7 @@ def _geometric(size: int, scale: Fraction, source: Source) -> Integers:
     return drawn
 
 
-def _laplace(size: int, scale: Fraction, source: Source) -> Integers:
+def _laplace(size: int, scale: Fraction, source: WordSource) -> Integers:
     drawn = _geometric(size, scale, source)
     drawn -= _geometric(size, scale, source)
     return drawn
@@ -242,7 +245,7 @@ def _bound_digit(rate: Fraction) -> Cumulative:
 # --------------------------------------------------------------------------- Gaussian
 
 
-def gaussian_trials(size: int, variance: Fraction, source: Source) -> Integers:
+def gaussian_trials(size: int, variance: Fraction, source: WordSource) -> Integers:
     """Rejection from discrete Laplace noise (Canonne, Kamath and Steinke 2020), with exponents in
     whole numbers.
 
@@ -265,7 +268,7 @@ def gaussian_trials(size: int, variance: Fraction, source: Source) -> Integers:
     return drawn[_accept_squares(distances, 1 / (2 * q * q * variance), source)]
 
 
-def _accept_squares(distances: Integers, rate: Fraction, source: Source) -> Integers:
+def _accept_squares(distances: Integers, rate: Fraction, source: WordSource) -> Integers:
     """The places that are accepted where each is so with probability exp(-distance^2 rate).
 
     A square may have up to 124 bits: with distance = a 2^31 + b it is a^2 2^62 + 2 a b 2^31 + b^2.
@@ -289,7 +292,7 @@ def _coins(rate: Fraction) -> _Coins:
 # --------------------------------------------------------------------------- Pólya
 
 
-def _polya_trials(size: int, scale: Fraction, share: Fraction, source: Source) -> Integers:
+def _polya_trials(size: int, scale: Fraction, share: Fraction, source: WordSource) -> Integers:
     """Rejection from geometric variables, block by block of values.
 
     With a(k) = (share)_k / k!, which falls, and q = exp(-1 / scale), the values 0; 1; 2, 3; 4 ...
@@ -361,7 +364,7 @@ def _falls(share: Fraction, last: int, bits: int) -> list[Bounds]:
 
 
 def _survives(
-    starts: Integers, values: Integers, share: Fraction, source: Source
+    starts: Integers, values: Integers, share: Fraction, source: WordSource
 ) -> NDArray[np.bool_]:
     """Whether each is accepted, which it is with probability a(value) / a(start).
 
@@ -392,7 +395,7 @@ def _share_law(share: Fraction) -> _Law:
     return _Law(lambda bits: [quotient((top, top), (bottom, bottom), bits)])
 
 
-def _next_event(at: Integers, source: Source) -> Integers:
+def _next_event(at: Integers, source: WordSource) -> Integers:
     """The first x above ``at`` with U >= at / x: at / U, rounded up, where ``at`` is positive.
 
     U begins with a word w, so at / U lies above at 2^32 / (w + 1) and at most at at 2^32 / w.
@@ -428,7 +431,7 @@ class _Law:
         beginnings = np.arange(1 << GUIDE, dtype=np.uint32) << np.uint32(WORD - GUIDE)
         self._guide = np.searchsorted(self._firsts, beginnings).astype(np.uint8)
 
-    def draw(self, size: int, source: Source) -> Integers:
+    def draw(self, size: int, source: WordSource) -> Integers:
         words = source(size)
         drawn = np.empty(size, dtype=np.int64)
         if search(words, self._firsts, self._guide, drawn):
@@ -446,7 +449,7 @@ class _Coins:
         self._probabilities = probabilities
         self._firsts = np.array([(1 << WORD) - 1, *first_words(probabilities)], dtype=np.uint32)
 
-    def toss(self, coins: Integers, source: Source) -> NDArray[np.bool_]:
+    def toss(self, coins: Integers, source: WordSource) -> NDArray[np.bool_]:
         """Toss each of these coins once, and tell which succeed."""
         success = np.ones(len(coins), dtype=bool)
         tossed = np.flatnonzero(coins)
@@ -494,7 +497,7 @@ def _load_kernels() -> Any:
 _KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("noise_kernels.py"), compiling=0.6)
 
 
-def settle(number: int, cumulative: Cumulative, source: Source) -> int:
+def settle(number: int, cumulative: Cumulative, source: WordSource) -> int:
     """How many of the probabilities are no larger than a uniform number that begins with the word
     `number`.
 
@@ -509,7 +512,7 @@ def settle(number: int, cumulative: Cumulative, source: Source) -> int:
             return sum(high <= number for _, high in bounds)
 
 
-def lengthen(number: int, bits: int, source: Source) -> tuple[int, int]:
+def lengthen(number: int, bits: int, source: WordSource) -> tuple[int, int]:
     """A uniform number with two more words at its end, and how many bits it has then."""
     for word in source(2):
         number = number << WORD | int(word)

@@ -20,7 +20,7 @@ _ROWS_AT_A_TIME = 1 << 16
 _LANES = 2  # sums of 64 bits: 128 in all
 _ABSENT = np.uint64(0x9E3779B97F4A7C15)
 
-Cells = NDArray[np.uint64]
+HashedCells = NDArray[np.uint64]
 
 
 def fingerprint(table: Table, key: bytes) -> str:
@@ -47,7 +47,7 @@ def seal(key: bytes, how: str, sums: list[int], names: str) -> str:
     return f"{how}:{hmac.new(key, content.encode(), hashlib.sha256).hexdigest()}"
 
 
-def _cells(column: Column, words: Cells, part: slice) -> Cells:
+def _cells(column: Column, words: HashedCells, part: slice) -> HashedCells:
     """A number for each cell that depends on its value alone."""
     values = column.values[part]
     if column.kind == "text":
@@ -64,7 +64,7 @@ def _cells(column: Column, words: Cells, part: slice) -> Cells:
     return cells
 
 
-def _words(column: Column, key: bytes) -> Cells:
+def _words(column: Column, key: bytes) -> HashedCells:
     digests = (_digest(key, word) for word in column.words)
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
@@ -77,7 +77,7 @@ def _digest(key: bytes, text: str) -> bytes:
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=key).digest()
 
 
-def _mix(cells: Cells) -> Cells:
+def _mix(cells: HashedCells) -> HashedCells:
     """Spread every bit over all of them (the finalizer of SplitMix64)."""
     cells = (cells ^ (cells >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     cells = (cells ^ (cells >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -23,7 +23,7 @@ from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
     MAX_CHOICE_SCALE,
-    Counts,
+    ExactCounts,
     Noise,
     add_noise,
     describe_noise,
@@ -189,7 +189,7 @@ class LinearQueries(Question):
 
 def answer_linear(
     question: LinearQueries, counter: Counter, ledger: Ledger, noise: Noise
-) -> tuple[Counts, float]:
+) -> tuple[ExactCounts, float]:
     """Noisy answers and the scale of their noise, once they are paid for."""
     scale = question.scale(ledger)
     ledger.debit(*question.ledger_line(scale))

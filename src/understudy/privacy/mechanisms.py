@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 from understudy.privacy import exact_noise
 from understudy.privacy.budget import Budget, Currency, Neighbours, exact, opendp
-from understudy.privacy.exact_choice import Rule as Rule
+from understudy.privacy.exact_choice import ChoiceRule as ChoiceRule
 from understudy.privacy.exact_choice import choose_exactly
 from understudy.privacy.gaussian_privacy import lone_loss
 from understudy.privacy.rounded_noise import rounded_gaussian
 
-Counts = NDArray[np.int64]
+ExactCounts = NDArray[np.int64]
 
 
 class Noise(Protocol):
@@ -37,16 +37,16 @@ class Noise(Protocol):
 
     private: bool
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add discrete Laplace noise: P(k) is proportional to exp(-|k| / scale)."""
 
-    def gaussian(self, counts: Counts, scale: float) -> Counts:
+    def gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add discrete Gaussian noise: P(k) is proportional to exp(-k^2 / (2 scale^2))."""
 
-    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+    def rounded_gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add normal noise of deviation ``scale``, rounded to whole numbers."""
 
-    def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
+    def choose(self, scores: NDArray[np.float64], scale: float, rule: ChoiceRule) -> int:
         """Choose a place at random, high scores more often.
 
         "exponential": P(i) is proportional to exp(scores[i] / scale). "permute_and_flip": go
@@ -54,7 +54,7 @@ class Noise(Protocol):
         / scale).
         """
 
-    def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
+    def draw(self, counts: ExactCounts, draws: int, smoothing: Fraction) -> ExactCounts:
         """How often each cell comes up in draws with P(cell) proportional to its count plus
         ``smoothing``.
         """
@@ -91,7 +91,7 @@ def noise_deviation(distribution: str, scale: float) -> float:
     return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
 
 
-def add_noise(noise: Noise, counts: Counts, currency: Currency, scale: float) -> Counts:
+def add_noise(noise: Noise, counts: ExactCounts, currency: Currency, scale: float) -> ExactCounts:
     """A table with noise in every cell."""
     if distribution_of(currency) == "laplace":
         return noise.laplace(counts, scale)
@@ -105,25 +105,25 @@ class SystemNoise:
 
     private = True
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add discrete Laplace noise."""
         return counts + exact_noise.laplace(counts.size, scale).reshape(counts.shape)
 
-    def gaussian(self, counts: Counts, scale: float) -> Counts:
+    def gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add discrete Gaussian noise."""
         return counts + exact_noise.gaussian(counts.size, scale).reshape(counts.shape)
 
-    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+    def rounded_gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add rounded Gaussian noise."""
         return counts + rounded_gaussian(counts.size, scale).reshape(counts.shape)
 
-    def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
+    def choose(self, scores: NDArray[np.float64], scale: float, rule: ChoiceRule) -> int:
         """Choose a place at random."""
         if not np.isfinite(scores).all():
             raise ValueError("scores must be finite")
         return choose_exactly(np.asarray(scores, dtype=np.float64), scale, rule)
 
-    def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
+    def draw(self, counts: ExactCounts, draws: int, smoothing: Fraction) -> ExactCounts:
         """How often each cell comes up.
 
         With the smoothing as a fraction, a cell of count c has c * denominator + numerator lots,
@@ -141,7 +141,7 @@ class SystemNoise:
         )
         return drawn.astype(np.int64).reshape(counts.shape)
 
-    def sample(self, rows: int, rate: Fraction) -> Counts:
+    def sample(self, rows: int, rate: Fraction) -> ExactCounts:
         """The places of a Poisson sample."""
         return np.flatnonzero(exact_noise.system_words(rows) < _words_below(rate))
 
@@ -154,28 +154,28 @@ class SeededNoise:
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
-    def laplace(self, counts: Counts, scale: float) -> Counts:
+    def laplace(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add discrete Laplace noise."""
         success = -math.expm1(-1 / scale)
         draws = self._rng.geometric(success, (2, *counts.shape))
         return counts + draws[0] - draws[1]
 
-    def gaussian(self, counts: Counts, scale: float) -> Counts:
+    def gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add a rounded Gaussian: close enough to the discrete one for a study."""
         return counts + np.rint(self._rng.normal(0.0, scale, counts.shape)).astype(np.int64)
 
-    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+    def rounded_gaussian(self, counts: ExactCounts, scale: float) -> ExactCounts:
         """Add rounded Gaussian noise."""
         return self.gaussian(counts, scale)
 
-    def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
+    def choose(self, scores: NDArray[np.float64], scale: float, rule: ChoiceRule) -> int:
         """Choose a place at random."""
         if rule == "exponential":
             return int(np.argmax(scores / scale + self._rng.gumbel(size=len(scores))))
         # Permute-and-flip is the maximum of scores with exponential noise.
         return int(np.argmax(scores / scale + self._rng.exponential(size=len(scores))))
 
-    def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
+    def draw(self, counts: ExactCounts, draws: int, smoothing: Fraction) -> ExactCounts:
         """How often each cell comes up."""
         weights = counts.ravel() + float(smoothing)
         return (
@@ -184,7 +184,7 @@ class SeededNoise:
             .reshape(counts.shape)
         )
 
-    def sample(self, rows: int, rate: Fraction) -> Counts:
+    def sample(self, rows: int, rate: Fraction) -> ExactCounts:
         """The places of a Poisson sample."""
         words = self._rng.integers(0, 1 << exact_noise.WORD, rows, dtype=np.uint32)
         return np.flatnonzero(words < _words_below(rate))

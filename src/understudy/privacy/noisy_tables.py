@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from understudy.data.missingness import LEAST_COLUMNS
-from understudy.privacy.mechanisms import Counts
+from understudy.privacy.mechanisms import ExactCounts
 from understudy.privacy.shapes import nearest_counts
 
 CELL_FALSE_ALARM = 0.05
@@ -31,7 +31,7 @@ LEAST_WEEKDAY = 0.1
 class NoisyTable:
     """Noisy counts, and what is known of their noise."""
 
-    counts: Counts
+    counts: ExactCounts
     scale: float
     gaussian: bool
     missing: int = 0

@@ -23,7 +23,7 @@ from understudy.errors import InputError
 from understudy.privacy.budget import Budget
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Rule, describe_noise, draw_smoothing, table_scale
+from understudy.privacy.mechanisms import ChoiceRule, describe_noise, draw_smoothing, table_scale
 from understudy.privacy.scores import Misfit, Score, score_named
 from understudy.privacy.wire import Arrays, Content, Wire, pack_marginals, read_marginals
 
@@ -114,7 +114,7 @@ class Choose(Question):
     score: str
     budget: Budget
     offsets: NDArray[np.float64] | None = None
-    rule: Rule = "permute_and_flip"
+    rule: ChoiceRule = "permute_and_flip"
     estimates: Sequence[NDArray[np.float64]] | None = None
     part_of: tuple[Choose, NDArray[np.int64]] | None = field(
         default=None, init=False, repr=False, compare=False
@@ -143,7 +143,7 @@ class Choose(Question):
         self.named_score.check(self._children(domain))
         self._check_estimates(domain)
         self._check_offsets()
-        if self.rule not in get_args(Rule):
+        if self.rule not in get_args(ChoiceRule):
             raise InputError(f"There is no rule {self.rule!r} to choose by.")
         self._check_price()
 
@@ -187,7 +187,7 @@ class Choose(Question):
         return max(self._children(domain)) <= 2
 
     @property
-    def paid_rule(self) -> Rule:
+    def paid_rule(self) -> ChoiceRule:
         """The rule that the choice is made by.
 
         Beside a delta it is the exponential mechanism, whose price there is known to be a quarter

@@ -19,8 +19,8 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
     MAX_CHOICE_SCALE,
     SCORE_GRID,
+    ChoiceRule,
     Noise,
-    Rule,
     choice_scale,
     round_to_grid,
 )
@@ -94,7 +94,7 @@ class ChooseRank(Question):
             raise InputError("A quantile cannot be chosen for nothing; give it a budget.")
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> ChoiceRule:
         """Permute-and-flip is never worse than the exponential mechanism, but its price in rho is
         not known.
         """

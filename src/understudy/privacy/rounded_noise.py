@@ -22,7 +22,7 @@ from understudy.privacy.exact_noise import (
     TIE,
     WORD,
     Integers,
-    Source,
+    WordSource,
     exact_gaussian_scale,
     first_words,
     gaussian_trials,
@@ -47,7 +47,7 @@ QUICK_DIVISOR = 14
 
 
 def rounded_gaussian(
-    size: int, scale: float | Fraction, *, _words: Source = system_words
+    size: int, scale: float | Fraction, *, _words: WordSource = system_words
 ) -> Integers:
     """Draw k with the probability that a normal number of this deviation rounds to it.
 
@@ -69,7 +69,7 @@ def rounded_gaussian(
 # --------------------------------------------------------------------------- small scales
 
 
-def _draw_sizes(size: int, scale: Fraction, source: Source) -> Integers:
+def _draw_sizes(size: int, scale: Fraction, source: WordSource) -> Integers:
     firsts, guide = _size_table(scale)
     words = source(size)
     drawn = np.empty(size, dtype=np.int64)
@@ -98,7 +98,7 @@ def _below(size: int, scale: Fraction, bits: int) -> Bounds:
     return one - high, one - low
 
 
-def _settle_size(number: int, scale: Fraction, source: Source) -> int:
+def _settle_size(number: int, scale: Fraction, source: WordSource) -> int:
     """The size whose stretch of [0, 1) holds the uniform number that begins with this word."""
     bits, size = WORD, 0
     while True:
@@ -111,7 +111,7 @@ def _settle_size(number: int, scale: Fraction, source: Source) -> int:
             number, bits = lengthen(number, bits, source)
 
 
-def _with_signs(sizes: Integers, source: Source) -> Integers:
+def _with_signs(sizes: Integers, source: WordSource) -> Integers:
     words = source(-(-len(sizes) // WORD))
     negative = np.unpackbits(words.view(np.uint8))[: len(sizes)].astype(np.bool_)
     return np.where(negative, -sizes, sizes)
@@ -120,7 +120,7 @@ def _with_signs(sizes: Integers, source: Source) -> Integers:
 # --------------------------------------------------------------------------- large scales
 
 
-def _keep_trials(size: int, scale: Fraction, source: Source) -> Integers:
+def _keep_trials(size: int, scale: Fraction, source: WordSource) -> Integers:
     """Thin discrete Gaussians.
 
     Write s for the scale and A(k) for the integral of cosh(k u / s^2) exp(-u^2 / (2 s^2)) over u
@@ -146,7 +146,9 @@ def _keep_trials(size: int, scale: Fraction, source: Source) -> Integers:
     return drawn[keep]
 
 
-def _is_kept(size: int, number: int, scale: Fraction, variance: Fraction, source: Source) -> bool:
+def _is_kept(
+    size: int, number: int, scale: Fraction, variance: Fraction, source: WordSource
+) -> bool:
     """Whether the uniform number that begins with this word lies below the probability."""
     bits = WORD
     while True:

@@ -166,10 +166,10 @@ def find_blocks(
 Slot = list[int]
 """The places of terms of which a row has one at most that is not 0."""
 
-Range = tuple[int, int]
+NumberRange = tuple[int, int]
 
 
-def _magnitude(found: Range) -> int:
+def _magnitude(found: NumberRange) -> int:
     """How far from 0 a number can be; 1 where it is always 0."""
     return max(-found[0], found[1], 1)
 
@@ -200,7 +200,7 @@ def _box_moments(summation: Summation, slots: Sequence[Slot], person: _Person) -
     if not pairs:
         return None
     slot_of = {place: number for number, slot in enumerate(slots) for place in slot}
-    ranges: dict[tuple[int, int], list[Range]] = {}
+    ranges: dict[tuple[int, int], list[NumberRange]] = {}
     magnitudes = []
     for first, second in pairs:
         among = sorted((slot_of[first], slot_of[second]))
@@ -212,7 +212,7 @@ def _box_moments(summation: Summation, slots: Sequence[Slot], person: _Person) -
     return person.box(list(ranges.values()), magnitudes)
 
 
-def _product_range(one: Range, other: Range, *, same: bool) -> Range:
+def _product_range(one: NumberRange, other: NumberRange, *, same: bool) -> NumberRange:
     if same:
         return 0, max(one[0] ** 2, one[1] ** 2)
     corners = [a * b for a in one for b in other]
@@ -253,7 +253,7 @@ class _Person:
     rows: int
     grouped: bool
 
-    def box(self, slots: Sequence[Sequence[Range]], magnitudes: Sequence[int]) -> Block:
+    def box(self, slots: Sequence[Sequence[NumberRange]], magnitudes: Sequence[int]) -> Block:
         """A block whose slots have these ranges."""
         number = Fraction(len(slots))
         l1 = l2_squared = number
@@ -295,7 +295,7 @@ class _Person:
         return block
 
 
-def _moves(slot: Sequence[Range]) -> tuple[Fraction, Fraction]:
+def _moves(slot: Sequence[NumberRange]) -> tuple[Fraction, Fraction]:
     """The L1 norm, and the squared L2 norm, of what replacing a row moves in a slot."""
     widths = [Fraction(greatest - least, _magnitude((least, greatest))) for least, greatest in slot]
     widest = max(widths)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from understudy.counting.row_functions import (
     MAX_WIDTH,
     DenseGradient,
-    Floats,
     RandomFeatures,
     RowFunction,
     RowInputs,
+    Singles,
 )
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget
@@ -93,7 +93,7 @@ def _read_function(wire: Wire) -> RowFunction:
     return DenseGradient(inputs=inputs, weights=parts[::2], biases=parts[1::2], loss=loss)
 
 
-def _cut(numbers: NDArray[np.float32], shapes: list[tuple[int, ...]]) -> list[Floats]:
+def _cut(numbers: NDArray[np.float32], shapes: list[tuple[int, ...]]) -> list[Singles]:
     if numbers.size != sum(math.prod(shape) for shape in shapes):
         raise InputError(_NOT_READABLE)
     ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]

@@ -27,14 +27,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.row_functions import Floats, RowFunction, RowMatrix, make_aligned
+from understudy.counting.row_functions import RowFunction, RowMatrix, Singles, make_aligned
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget, exact, round_up
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
     MAX_CHOICE_SCALE,
-    Counts,
+    ExactCounts,
     Noise,
     add_noise,
     describe_noise,
@@ -155,7 +155,7 @@ class NoisyVector:
     deviation: float
 
 
-def sum_vectors(question: VectorSum, rows: RowMatrix, noise: Noise, scale: float) -> Counts:
+def sum_vectors(question: VectorSum, rows: RowMatrix, noise: Noise, scale: float) -> ExactCounts:
     """The noisy sum, in steps; it must be paid for already."""
     sample = noise.sample(rows.rows, question.exact_rate)
     exact_values = exact_sum(question.function, rows, sample, question.clip)
@@ -164,7 +164,7 @@ def sum_vectors(question: VectorSum, rows: RowMatrix, noise: Noise, scale: float
 
 def exact_sum(
     function: RowFunction, rows: RowMatrix, sample: NDArray[np.int64], clip: float
-) -> Counts:
+) -> ExactCounts:
     """The sum of the sampled rows' vectors on the grid: exact, and private."""
     total = np.zeros(function.width, dtype=np.int64)
     vector = make_aligned(function.width)
@@ -178,7 +178,7 @@ def exact_sum(
     return total
 
 
-def put_on_grid(vector: Floats, clip: float) -> Floats:
+def put_on_grid(vector: Singles, clip: float) -> Singles:
     """A vector clipped to a length and rounded towards 0, in steps, in its place: it is not longer
     than VECTOR_STEPS steps.
 

@@ -30,7 +30,7 @@ from understudy.privacy.curator import Curator
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.identifiers import is_owner
-from understudy.privacy.ledger import Ledger, LedgerFile, Unit
+from understudy.privacy.ledger import Ledger, LedgerFile, UnitName
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.refinement import refine
 from understudy.privacy.wording import list_public
@@ -334,7 +334,7 @@ class Release:
     def _unit(self) -> dict[str, Any]:
         """What is protected, as a ledger has it."""
         method = self.method
-        unit: Unit = "person"
+        unit: UnitName = "person"
         if method.person is None and method.max_rows_per_person == 1:
             unit = "row"
         return {

@@ -41,7 +41,7 @@ CHECKPOINT_VERSION = 4
 CLAIMED_TOGETHER = 100
 """Steps that are claimed at a time: a crash loses as many at most."""
 
-State = Mapping[str, NDArray[np.float32]]
+NetworkState = Mapping[str, NDArray[np.float32]]
 """Arrays by name: weights, and what an optimiser remembers of them."""
 
 
@@ -70,7 +70,7 @@ class Checkpoint:
     path: Path | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     claimed: int = 0
-    state: State | None = None
+    state: NetworkState | None = None
     counts: NDArray[np.float64] | None = None
     deviation: float = 0.0
     release: str | None = None
@@ -205,7 +205,7 @@ class Checkpoint:
         self.counting = True
         self.write()
 
-    def claim(self, step: int, steps: int, state: Callable[[], State]) -> None:
+    def claim(self, step: int, steps: int, state: Callable[[], NetworkState]) -> None:
         """Before a step is asked for: see that the file says so."""
         if self.path is None or (step < self.claimed and self.state is not None):
             return
@@ -213,7 +213,7 @@ class Checkpoint:
         self.state = state()
         self.write()
 
-    def stop(self, step: int, state: Callable[[], State]) -> None:
+    def stop(self, step: int, state: Callable[[], NetworkState]) -> None:
         """A run ends early, with this many steps asked for: none of them is lost."""
         if self.path is None:
             return

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.row_functions import SLOPE, Floats
+from understudy.counting.row_functions import SLOPE, Singles
 from understudy.models.generators import Layer
 
 TEMPERATURE = 0.5
@@ -24,8 +24,8 @@ TEMPERATURE = 0.5
 class DenseNetwork:
     """Dense layers with leaky rectifiers between them."""
 
-    weights: list[Floats]
-    biases: list[Floats]
+    weights: list[Singles]
+    biases: list[Singles]
 
     @classmethod
     def start(cls, sizes: Sequence[int], rng: np.random.Generator) -> DenseNetwork:
@@ -36,7 +36,7 @@ class DenseNetwork:
         ]
         return cls(weights, [np.zeros(size, dtype=np.float32) for size in sizes[1:]])
 
-    def forward(self, rows: Floats) -> list[Floats]:
+    def forward(self, rows: Singles) -> list[Singles]:
         """What goes into each layer, and what comes out of the last one."""
         seen = [rows]
         for place, (weights, biases) in enumerate(zip(self.weights, self.biases, strict=True)):
@@ -46,11 +46,11 @@ class DenseNetwork:
             seen.append(out)
         return seen
 
-    def backward(self, seen: list[Floats], slope: Floats) -> tuple[list[Floats], Floats]:
+    def backward(self, seen: list[Singles], slope: Singles) -> tuple[list[Singles], Singles]:
         """The gradient of all parameters (weights and biases in turn, summed over rows) and of the
         inputs, by that of the outputs.
         """
-        parts: list[Floats] = []
+        parts: list[Singles] = []
         for place in reversed(range(len(self.weights))):
             parts[:0] = [seen[place].T @ slope, slope.sum(axis=0)]
             slope = slope @ self.weights[place].T
@@ -58,7 +58,7 @@ class DenseNetwork:
                 slope = np.where(seen[place] > 0, slope, np.float32(SLOPE) * slope)
         return parts, slope
 
-    def gradient_lengths(self, seen: list[Floats], slope: Floats) -> Floats:
+    def gradient_lengths(self, seen: list[Singles], slope: Singles) -> Singles:
         """The length of each row's own gradient, by that of the outputs."""
         squares = np.zeros(len(slope), dtype=np.float32)
         for place in reversed(range(len(self.weights))):
@@ -69,11 +69,11 @@ class DenseNetwork:
         return np.sqrt(squares)
 
     @property
-    def parameters(self) -> list[Floats]:
+    def parameters(self) -> list[Singles]:
         """Weights and biases in turn."""
         return [part for pair in zip(self.weights, self.biases, strict=True) for part in pair]
 
-    def split(self, flat: NDArray[np.float64]) -> list[Floats]:
+    def split(self, flat: NDArray[np.float64]) -> list[Singles]:
         """A vector as long as all parameters, in their shapes."""
         ends = np.cumsum([part.size for part in self.parameters])
         pieces = np.split(flat, ends[:-1])
@@ -100,10 +100,10 @@ class Adam:
     first: float = 0.5
     second: float = 0.9
     steps: int = 0
-    means: list[Floats] = field(default_factory=list)
-    squares: list[Floats] = field(default_factory=list)
+    means: list[Singles] = field(default_factory=list)
+    squares: list[Singles] = field(default_factory=list)
 
-    def step(self, parameters: Sequence[Floats], gradients: Sequence[Floats]) -> None:
+    def step(self, parameters: Sequence[Singles], gradients: Sequence[Singles]) -> None:
         """Move parameters, in place, against their gradients."""
         if not self.means:
             self.means = [np.zeros_like(part) for part in parameters]
@@ -138,7 +138,7 @@ class OutputLayer:
         """How many outputs there are."""
         return self.scaled + sum(self.sizes)
 
-    def soften(self, raw: Floats, rng: np.random.Generator) -> Floats:
+    def soften(self, raw: Singles, rng: np.random.Generator) -> Singles:
         """Rows as a discriminator sees them: tanh, and for codes the Gumbel softmax."""
         made = np.empty_like(raw)
         made[:, : self.scaled] = np.tanh(raw[:, : self.scaled])
@@ -152,7 +152,7 @@ class OutputLayer:
             )
         return made
 
-    def backward(self, made: Floats, slope: Floats) -> Floats:
+    def backward(self, made: Singles, slope: Singles) -> Singles:
         """The gradient of the outputs by that of the rows."""
         raw = np.empty_like(made)
         numbers = made[:, : self.scaled]

@@ -34,7 +34,7 @@ from understudy.privacy.renyi import best_order
 from understudy.privacy.vectors import VectorSum
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
-from understudy.synthesizers.checkpoints import Checkpoint, State
+from understudy.synthesizers.checkpoints import Checkpoint, NetworkState
 from understudy.synthesizers.gan_tables import DenseNetworks
 from understudy.synthesizers.generated_tables import (
     COUNTS_SHARE,
@@ -72,10 +72,10 @@ class Networks(Protocol):
     def generator(self) -> Generator:
         """The generator as it stands."""
 
-    def state(self) -> State:
+    def state(self) -> NetworkState:
         """All that training needs to go on from here."""
 
-    def resume(self, state: State) -> None:
+    def resume(self, state: NetworkState) -> None:
         """Go on from there."""
 
 

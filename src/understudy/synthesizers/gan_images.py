@@ -27,7 +27,7 @@ from understudy.counting.row_functions import SLOPE, Loss, RowFunction
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.generators import Generator, Layer
-from understudy.synthesizers.checkpoints import State
+from understudy.synthesizers.checkpoints import NetworkState
 from understudy.synthesizers.gan_tables import WEIGHT_BOUND
 from understudy.synthesizers.generated_tables import TrainingTask
 from understudy.synthesizers.image_columns import ImageColumns
@@ -243,7 +243,7 @@ class ImageNetworks:
             layers=tuple(_as_layer(torch, module) for module in self._average),
         )
 
-    def state(self) -> State:
+    def state(self) -> NetworkState:
         """Weights, and what the optimisers remember."""
         found = {f"judge.{name}": part for name, part in self._judge.items()}
         for name, network in self._makers():
@@ -258,7 +258,7 @@ class ImageNetworks:
             for name, part in found.items()
         }
 
-    def resume(self, state: State) -> None:
+    def resume(self, state: NetworkState) -> None:
         """Go on from a state; the random numbers of training begin again."""
         torch = self._torch
         for name, part in self._judge.items():

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.row_functions import DenseGradient, Floats, RowFunction
+from understudy.counting.row_functions import DenseGradient, RowFunction, Singles
 from understudy.data.schema import Schema
 from understudy.models.generators import Generator
-from understudy.synthesizers.checkpoints import State
+from understudy.synthesizers.checkpoints import NetworkState
 from understudy.synthesizers.dense_networks import Adam, DenseNetwork
 from understudy.synthesizers.generated_tables import TrainingTask, dense_generator
 
@@ -49,7 +49,7 @@ class DenseNetworks:
             loss="wasserstein" if self._method.loss == "wasserstein" else "gan",
         )
 
-    def _make(self) -> tuple[list[Floats], Floats, Floats]:
+    def _make(self) -> tuple[list[Singles], Singles, Singles]:
         """Made-up rows: what the generator saw on its way, the rows, and the rows with labels."""
         latent = self._rng.standard_normal((ROWS_PER_STEP, self._latent)).astype(np.float32)
         told = self._task.draw_labels(ROWS_PER_STEP, self._rng)
@@ -94,7 +94,7 @@ class DenseNetworks:
         """The generator as it stands."""
         return dense_generator(self._task.columns, self._maker)
 
-    def state(self) -> State:
+    def state(self) -> NetworkState:
         """Weights, and what the optimisers remember."""
         found = {}
         for name, network, adam in self._parts():
@@ -105,7 +105,7 @@ class DenseNetworks:
             found[f"{name}.steps"] = np.array([adam.steps + 1], dtype=np.float32)
         return found
 
-    def resume(self, state: State) -> None:
+    def resume(self, state: NetworkState) -> None:
         """Go on from a state; the random numbers of training begin again."""
         for name, network, adam in self._parts():
             for place, part in enumerate(network.parameters):
@@ -122,6 +122,6 @@ class DenseNetworks:
         yield "discriminator", self._judge, self._of_judge
 
 
-def sigmoid(values: Floats) -> Floats:
+def sigmoid(values: Singles) -> Singles:
     """1 / (1 + exp(-value))."""
     return (1 / (1 + np.exp(-np.clip(values, -80, 80)))).astype(np.float32)

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.row_functions import Floats, RowInputs
+from understudy.counting.row_functions import RowInputs, Singles
 from understudy.data.marginals import Marginal, describe, marginal
 from understudy.data.schema import Attribute, Category, Schema
 from understudy.errors import InputError
@@ -149,7 +149,7 @@ class TrainingTask:
         shares: NDArray[np.float64] = self.label.table.ravel() / self.label.table.sum()
         return shares
 
-    def draw_labels(self, count: int, rng: np.random.Generator) -> Floats:
+    def draw_labels(self, count: int, rng: np.random.Generator) -> Singles:
         """Labels with a 1 at their code, a line each."""
         codes = rng.choice(len(self.label_shares), count, p=self.label_shares)
         drawn = np.eye(len(self.label_shares), dtype=np.float32)[codes]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.row_functions import Floats, RandomFeatures, fourier_features
+from understudy.counting.row_functions import RandomFeatures, Singles, fourier_features
 from understudy.data.schema import Schema
 from understudy.models.generators import Generator
 from understudy.privacy.budget import Budget
@@ -130,7 +130,7 @@ class MERF(GeneratorSynthesizer):
         return {f"{cls.name}, {audited.delta_name}": plain}
 
 
-def _slope(made: Floats, own: Floats, directions: Floats, target: Floats) -> Floats:
+def _slope(made: Singles, own: Singles, directions: Singles, target: Singles) -> Singles:
     """The gradient, by the made-up rows, of half the squared distance of their mean to the
     target's.
     """

@@ -31,7 +31,7 @@ from understudy.models.network import Network, Node
 from understudy.models.parameters import Repair, estimate_rows, repair_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
-from understudy.privacy.mechanisms import Rule
+from understudy.privacy.mechanisms import ChoiceRule
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.given_network import (
@@ -54,7 +54,7 @@ from understudy.synthesizers.parameters import (
     repair_parameter,
 )
 from understudy.synthesizers.parent_sets import MAX_PARENT_SETS, too_many
-from understudy.synthesizers.privbayes_search import MAX_FAMILY_CELLS, Pair, Search
+from understudy.synthesizers.privbayes_search import MAX_FAMILY_CELLS, ChildAndParents, Search
 from understudy.synthesizers.registry import register, register_variant
 
 ROWS_SHARE = 0.01
@@ -173,7 +173,7 @@ class PrivBayes(Synthesizer):
     consistent: bool | None = parameter(
         None, Optional(Flag()), "Whether tables are made to agree on what they share.", option=None
     )
-    rule: Rule = parameter(
+    rule: ChoiceRule = parameter(
         "permute_and_flip",
         Choice("permute_and_flip", "exponential"),
         "How a private choice is made.",
@@ -357,7 +357,7 @@ class PrivBayes(Synthesizer):
     def _noisy_conditionals(
         self,
         curator: Curator,
-        pairs: Sequence[Pair],
+        pairs: Sequence[ChildAndParents],
         budget: Budget,
         measured: list[Measurement],
         rows: float,

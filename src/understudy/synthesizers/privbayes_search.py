@@ -35,7 +35,7 @@ from understudy.synthesizers.parent_sets import (
 if TYPE_CHECKING:
     from understudy.synthesizers.privbayes import PrivBayes
 
-Pair = tuple[str, Marginal]
+ChildAndParents = tuple[str, Marginal]
 """An attribute and its parents."""
 
 MAX_FAMILY_CELLS = 1 << 24
@@ -176,7 +176,7 @@ class Search:
 
     # ---- algorithms 2 and 4
 
-    def greedy_bayes(self, progress: Progress) -> list[Pair]:
+    def greedy_bayes(self, progress: Progress) -> list[ChildAndParents]:
         """Grow the network: the first attribute is the target or drawn, each other one is chosen
         with its parents.
         """
@@ -185,7 +185,7 @@ class Search:
         left = list(self.attributes)
         first = self.target or left[self.curator.toss(len(left))]
         left.remove(first)
-        pairs: list[Pair] = [(first, ())]
+        pairs: list[ChildAndParents] = [(first, ())]
         if self._no_choice():
             return pairs + [(name, (Axis(first),)) for name in left]
         steps = self.structure.equally(len(left))

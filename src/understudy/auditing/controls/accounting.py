@@ -11,13 +11,13 @@ from understudy.auditing.control import Control
 from understudy.auditing.controls.pairs import EXTREME, ONE_MORE, UP_DOWN
 from understudy.auditing.sums import lose_without_bounds, lose_without_count
 from understudy.mechanisms.distributions import choice_log_probabilities, laplace_tail
-from understudy.privacy.mechanisms import Rule, gaussian_scale
+from understudy.privacy.mechanisms import ChoiceRule, gaussian_scale
 
 LONE = 0.5
 """The amount of GDP that a lone choice is said to cost."""
 
 
-def _choice_rho(scale: float, rule: Rule) -> float:
+def _choice_rho(scale: float, rule: ChoiceRule) -> float:
     """The rho of a choice between two candidates of which one gains 1 and the other loses 1."""
     return max(
         renyi_rho(

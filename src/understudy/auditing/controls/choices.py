@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.auditing.bounds import choice_losses
-from understudy.privacy.mechanisms import Rule
+from understudy.privacy.mechanisms import ChoiceRule
 
 FALLING = 500
 """With this many candidates that fall, the exponential mechanism loses nearly all that it may."""
 
 
-def up_and_down_loss(low: float, high: float, scale: float, rule: Rule) -> float:
+def up_and_down_loss(low: float, high: float, scale: float, rule: ChoiceRule) -> float:
     """The loss of a choice where one row lifts one candidate from low to high and takes many others
     down.
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from understudy.data.forms import Entry, Form
+from understudy.data.forms import ColumnFacts, Form
 from understudy.data.generalisation import Value
 from understudy.data.schema import MAX_ATTRIBUTES
 from understudy.errors import InputError
@@ -54,7 +54,7 @@ class Facts:
     decimals: int | None = None
     vocabulary: str | None = None
 
-    def entry(self, *, use_labels: bool = False) -> Entry:
+    def entry(self, *, use_labels: bool = False) -> ColumnFacts:
         """The column's entry in a schema, with ``None`` for what is open."""
         if self.vocabulary is not None:
             return self._with_missing({"kind": "categorical", "vocabulary": self.vocabulary})
@@ -73,19 +73,19 @@ class Facts:
             return self._with_missing(self._quantity(self.kind))
         return {"kind": None}
 
-    def _category(self, values: Sequence[Any]) -> Entry:
+    def _category(self, values: Sequence[Any]) -> ColumnFacts:
         plain = list(dict.fromkeys(plain_values(values)))
         if isinstance(self.missing, str):
             plain = [value for value in plain if str(value) != self.missing]
-        entry: Entry = {"kind": "categorical", "values": plain}
+        entry: ColumnFacts = {"kind": "categorical", "values": plain}
         if self.kind == "boolean" and len(plain) == 2:
             entry["kind"] = "boolean"
         elif self.ordered:
             entry["ordered"] = True
         return entry
 
-    def _quantity(self, kind: str) -> Entry:
-        entry: Entry = {
+    def _quantity(self, kind: str) -> ColumnFacts:
+        entry: ColumnFacts = {
             "kind": kind,
             "min": write_bound(kind, self.low, upper=False),
             "max": write_bound(kind, self.high, upper=True),
@@ -99,7 +99,7 @@ class Facts:
             entry["decimals"] = self.decimals
         return entry
 
-    def _with_missing(self, entry: Entry) -> Entry:
+    def _with_missing(self, entry: ColumnFacts) -> ColumnFacts:
         if self.missing is not None:
             entry["missing"] = self.missing
         return entry

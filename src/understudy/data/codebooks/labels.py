@@ -99,10 +99,10 @@ def read_spss(text: str, asked: CodebookRequest) -> Found:
     return Found(facts=[_facts(name, variable) for name, variable in variables.items()])
 
 
-Tokens = list[tuple[str, bool]]
+SyntaxTokens = list[tuple[str, bool]]
 
 
-def _read_value_labels(tokens: Tokens, variables: dict[str, _Variable]) -> None:
+def _read_value_labels(tokens: SyntaxTokens, variables: dict[str, _Variable]) -> None:
     """``VALUE LABELS sex 1 'Male' 2 'Female' / region smoker 0 'no' 1 'yes'``."""
     for group in _groups(tokens):
         names: list[str] = []
@@ -114,7 +114,7 @@ def _read_value_labels(tokens: Tokens, variables: dict[str, _Variable]) -> None:
                 variables.setdefault(name, _Variable()).add(value, label, quoted)
 
 
-def _read_missing(tokens: Tokens, variables: dict[str, _Variable]) -> None:
+def _read_missing(tokens: SyntaxTokens, variables: dict[str, _Variable]) -> None:
     """``MISSING VALUES age (99) income (-1, -2)``."""
     for names, inside in _split_parentheses(tokens):
         for name in names:
@@ -122,7 +122,7 @@ def _read_missing(tokens: Tokens, variables: dict[str, _Variable]) -> None:
             variables.setdefault(name, _Variable()).missing = marks
 
 
-def _read_levels(tokens: Tokens, variables: dict[str, _Variable]) -> None:
+def _read_levels(tokens: SyntaxTokens, variables: dict[str, _Variable]) -> None:
     """``VARIABLE LEVEL sex region (NOMINAL) / age (SCALE)``."""
     for names, inside in _split_parentheses(tokens):
         level = "".join(word for word, _ in inside).lower()
@@ -132,8 +132,8 @@ def _read_levels(tokens: Tokens, variables: dict[str, _Variable]) -> None:
             variable.ordered = level == "ordinal"
 
 
-def _groups(tokens: Tokens) -> list[Tokens]:
-    groups: list[Tokens] = [[]]
+def _groups(tokens: SyntaxTokens) -> list[SyntaxTokens]:
+    groups: list[SyntaxTokens] = [[]]
     for token in tokens:
         if token == ("/", False):
             groups.append([])
@@ -142,11 +142,11 @@ def _groups(tokens: Tokens) -> list[Tokens]:
     return groups
 
 
-def _split_parentheses(tokens: Tokens) -> list[tuple[list[str], Tokens]]:
+def _split_parentheses(tokens: SyntaxTokens) -> list[tuple[list[str], SyntaxTokens]]:
     """Names, and what stands in the parentheses after them."""
-    found: list[tuple[list[str], Tokens]] = []
+    found: list[tuple[list[str], SyntaxTokens]] = []
     names: list[str] = []
-    inside: Tokens | None = None
+    inside: SyntaxTokens | None = None
     for word, quoted in tokens:
         if word == "(" and not quoted:
             inside = []

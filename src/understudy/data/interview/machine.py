@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.data.files import read_json
-from understudy.data.forms import Entry, Form, NameIndex, lacks
+from understudy.data.forms import ColumnFacts, Form, NameIndex, lacks
 from understudy.data.interview.guesses import guess_from_name, name_family
 from understudy.data.interview.questions import (
     FACTS,
@@ -240,7 +240,7 @@ class Interview:
         if not facts:
             self._describe(state.chosen, entry)
 
-    def _describe(self, names: tuple[str, ...], entry: Entry) -> None:
+    def _describe(self, names: tuple[str, ...], entry: ColumnFacts) -> None:
         state = self._state
         for name in names:
             if name != state.person:

@@ -9,7 +9,7 @@ from typing import Any
 from understudy.data.codebooks.facts import QUANTITIES, WHOLE_DAY, read_range, write_bound
 from understudy.data.codebooks.two_columns import read_values
 from understudy.data.fake_kinds import FAKES
-from understudy.data.forms import Entry, lacks
+from understudy.data.forms import ColumnFacts, lacks
 from understudy.data.interview.guesses import Guess
 from understudy.errors import InputError
 
@@ -248,7 +248,7 @@ _QUESTIONS = {
 # --------------------------------------------------------------------------- answers
 
 
-def read_answer(question: InterviewQuestion, given: str, entry: Mapping[str, Any]) -> Entry:
+def read_answer(question: InterviewQuestion, given: str, entry: Mapping[str, Any]) -> ColumnFacts:
     """What an answer about columns adds to their entry; an error says what was not understood."""
     text = given.strip() or question.suggestion
     if not text:
@@ -267,7 +267,7 @@ def read_answer(question: InterviewQuestion, given: str, entry: Mapping[str, Any
     return _READERS[question.fact](question, text)
 
 
-def _read_bounds(text: str, kind: str) -> Entry:
+def _read_bounds(text: str, kind: str) -> ColumnFacts:
     assert kind in QUANTITIES
     text, stepped, after = text.partition(" step ")
     ends = read_range(text)
@@ -278,7 +278,7 @@ def _read_bounds(text: str, kind: str) -> Entry:
     low, high = write_bound(kind, ends[0], upper=False), write_bound(kind, ends[1], upper=True)
     if low is None or high is None:
         raise InputError(f"{text[:40]!r} is no range of {kind} values.")
-    entry: Entry = {"min": low, "max": high}
+    entry: ColumnFacts = {"min": low, "max": high}
     if stepped:
         entry["step"] = _read_step(after.strip(), kind)
     return entry
@@ -295,7 +295,7 @@ def _read_step(text: str, kind: str) -> float:
         raise InputError(f"{text[:40]!r} is no step; write it as 0..50000 step 100.") from None
 
 
-def _read_list(text: str) -> Entry:
+def _read_list(text: str) -> ColumnFacts:
     ends = read_range(text)
     if ends is not None:
         low, high = (write_bound("integer", end, upper=False) for end in ends)
@@ -312,13 +312,13 @@ def _read_list(text: str) -> Entry:
     return {"values": entry["values"]}
 
 
-def _read_other(question: InterviewQuestion, text: str) -> Entry:
+def _read_other(question: InterviewQuestion, text: str) -> ColumnFacts:
     if question.choose(text) == "other":
         return {"other": "other"}
     return {}
 
 
-def _read_format(question: InterviewQuestion, text: str) -> Entry:
+def _read_format(question: InterviewQuestion, text: str) -> ColumnFacts:
     if "%" not in text:
         text = question.choose(text)
     if text == "ISO":
@@ -326,7 +326,7 @@ def _read_format(question: InterviewQuestion, text: str) -> Entry:
     return {"format": text}
 
 
-def _read_missing(question: InterviewQuestion, text: str) -> Entry:
+def _read_missing(question: InterviewQuestion, text: str) -> ColumnFacts:
     if text.lower() in ("no", "n"):
         return {}
     if text.lower() in ("yes", "y"):
@@ -334,13 +334,13 @@ def _read_missing(question: InterviewQuestion, text: str) -> Entry:
     return {"missing": text}
 
 
-def _read_pattern(question: InterviewQuestion, text: str) -> Entry:
+def _read_pattern(question: InterviewQuestion, text: str) -> ColumnFacts:
     if text == "plain":
         return {}
     return {"pattern": text}
 
 
-def _read_replacement(question: InterviewQuestion, text: str) -> Entry:
+def _read_replacement(question: InterviewQuestion, text: str) -> ColumnFacts:
     if text in ("1", "2"):
         text = question.choose(text)
     if text == "nothing":
@@ -374,7 +374,7 @@ REPLACED = {
 """What an answer takes the place of."""
 
 
-def may_have_others(entry: Entry) -> bool:
+def may_have_others(entry: ColumnFacts) -> bool:
     """Whether "other" can be one of the values: it is a text."""
     values = entry.get("values") or [0]
     return isinstance(values[0], str) and "other" not in values

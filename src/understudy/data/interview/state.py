@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from understudy.data.forms import Entry
+from understudy.data.forms import ColumnFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,14 +19,14 @@ class Unit:
 class State:
     """Where an interview is."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, ColumnFacts]
     unit: str | None = None
     person: str | None = None
     rows_per_person: int | None = None
     skipped: set[str] = field(default_factory=set)
     chosen: tuple[str, ...] = ()
     """The columns that are asked about."""
-    entry: Entry = field(default_factory=dict)
+    entry: ColumnFacts = field(default_factory=dict)
     """What is known of them, as far as it was asked."""
     facts: tuple[str, ...] = ()
     """What is still to be asked of them."""

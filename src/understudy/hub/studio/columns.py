@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from understudy.data.forms import Entry, lacks
+from understudy.data.forms import ColumnFacts, lacks
 from understudy.data.interview import Interview
 from understudy.data.interview.guesses import guess_from_name
 from understudy.data.interview.questions import (
@@ -48,7 +48,7 @@ WRITTEN = {
 }
 """Of dates and times: what ISO looks like, and another format as an example."""
 
-LEFT_OUT: Entry = {"kind": "text", "replacement": None}
+LEFT_OUT: ColumnFacts = {"kind": "text", "replacement": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ def column_lines(interview: Interview) -> list[ColumnLine]:
 
 
 def _line(
-    name: str, entry: Entry, declared: str | None, *, later: bool, person: bool
+    name: str, entry: ColumnFacts, declared: str | None, *, later: bool, person: bool
 ) -> ColumnLine:
     state = "described"
     if person:
@@ -138,7 +138,7 @@ def _line(
     )
 
 
-def _suggest(name: str, declared: str | None) -> Entry:
+def _suggest(name: str, declared: str | None) -> ColumnFacts:
     """What the declared type and the name suggest; of a declared text, the name says what it is."""
     guess = guess_from_name(name)
     kind = declared
@@ -147,7 +147,7 @@ def _suggest(name: str, declared: str | None) -> Entry:
     return {"kind": kind}
 
 
-def _suggestion(fact: str, name: str, entry: Entry) -> str:
+def _suggestion(fact: str, name: str, entry: ColumnFacts) -> str:
     said = column_question(fact, (name,), entry, guess_from_name(name)).suggestion
     if fact == "missing" and "missing" not in entry and "kind" in entry and not lacks(entry):
         return "no"
@@ -173,7 +173,7 @@ def describe_columns(interview: Interview, names: Sequence[str], line: ColumnLin
         interview.answer(answers.get(question.fact, ""))
 
 
-def _answers(line: ColumnLine, entry: Entry) -> Mapping[str, str]:
+def _answers(line: ColumnLine, entry: ColumnFacts) -> Mapping[str, str]:
     """What a line answers to each question."""
     answers = {MAIN_FACT[line.kind]: line.facts, "missing": line.missing, "format": line.format}
     if entry.get("values") and "other" not in entry:

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from understudy.errors import InputError
 from understudy.hub.studio.columns import HINTS, WRITTEN, ColumnLine, list_kinds
-from understudy.hub.studio.pages import Form, Pages, first_of, go_to
+from understudy.hub.studio.pages import Pages, PostedForm, first_of, go_to
 from understudy.hub.studio.session import Studio
 from understudy.reports.page import count_noun
 
@@ -141,7 +141,7 @@ def _show_columns(
     )
 
 
-def _change_columns(studio: Studio, pages: Pages, form: Form) -> Response:
+def _change_columns(studio: Studio, pages: Pages, form: PostedForm) -> Response:
     """What the page of all columns does: save lines, then whatever its button says."""
     names = [line.name for line in studio.lines()]
     given = _read_lines(form, names)
@@ -172,7 +172,7 @@ def _change_columns(studio: Studio, pages: Pages, form: Form) -> Response:
     return _show_columns(studio, pages, show=show, find=find, said=said)
 
 
-def _do_with_columns(studio: Studio, what: str, chosen: list[str], form: Form) -> str:
+def _do_with_columns(studio: Studio, what: str, chosen: list[str], form: PostedForm) -> str:
     """Do what a button says; what to tell the person afterwards."""
     if what in ("write", "leave out", "draft"):
         studio.finish_columns(what)
@@ -210,7 +210,7 @@ def _do_with_columns(studio: Studio, what: str, chosen: list[str], form: Form) -
     return "Saved."
 
 
-def _read_lines(form: Form, names: list[str]) -> dict[str, ColumnLine]:
+def _read_lines(form: PostedForm, names: list[str]) -> dict[str, ColumnLine]:
     """The lines that a form brings; those that were filtered away are not in it."""
     lines = {}
     for place, name in enumerate(names):

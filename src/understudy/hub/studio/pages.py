@@ -24,7 +24,7 @@ STUDIO_STEPS = (
     ("release", "Release", "/release"),
     ("result", "Result", "/result"),
 )
-Form = Mapping[str, list[str]]
+PostedForm = Mapping[str, list[str]]
 
 
 class Pages:
@@ -68,7 +68,7 @@ class Pages:
         assert len(shown) == len(names)
         return shown
 
-    async def form(self, request: Request) -> Form:
+    async def form(self, request: Request) -> PostedForm:
         """What a form says, once it is known to be ours."""
         data = await request.form(max_fields=20_000)
         given: dict[str, list[str]] = {}
@@ -120,6 +120,6 @@ def go_to(address: str) -> RedirectResponse:
     return RedirectResponse(address, 303)
 
 
-def first_of(form: Form, name: str) -> str:
+def first_of(form: PostedForm, name: str) -> str:
     """What a field holds; empty where there is none."""
     return form.get(name, [""])[0]

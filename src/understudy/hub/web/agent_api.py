@@ -57,7 +57,7 @@ class Claim(BaseModel):
     dataset: str = Field(max_length=100)
 
 
-class Progress(BaseModel):
+class ReportedProgress(BaseModel):
     """What a running job does."""
 
     step: str = Field(default="", max_length=200)
@@ -118,7 +118,7 @@ def list_unfinished(request: Request, agent: Known) -> list[dict[str, Any]]:
 
 
 @router.post("/jobs/{job}/progress")
-def report(request: Request, agent: Known, job: str, told: Progress) -> dict[str, Any]:
+def report(request: Request, agent: Known, job: str, told: ReportedProgress) -> dict[str, Any]:
     """Say what a job does, which keeps its lease; 409: stop it."""
     with request.app.state.hub.db.transaction() as c:
         _own_job(c, agent, job)

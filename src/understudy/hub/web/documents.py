@@ -15,8 +15,8 @@ from understudy.hub.records import Dataset, Job, ReleaseRecord, Request
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="A random id.")]
 PageNumber = Annotated[int, Query(ge=1, le=1_000_000, description="The first page is 1.")]
-Amount = Annotated[float, Field(ge=0, le=1e6)]
-Text = Annotated[str, Field(max_length=5000)]
+GivenAmount = Annotated[float, Field(ge=0, le=1e6)]
+LongText = Annotated[str, Field(max_length=5000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 MAX_DOCUMENT_DEPTH = 50
 MAX_WHOLE = 2**53
@@ -63,20 +63,20 @@ class Problem(BaseModel):
     kind: str
 
 
-class Cost(BaseModel):
+class GivenCost(BaseModel):
     """An (epsilon, delta)."""
 
     epsilon: float
     delta: float
 
     @classmethod
-    def from_left(cls, price: Price) -> Cost:
+    def from_left(cls, price: Price) -> GivenCost:
         """What is left: never more than it is."""
         epsilon, delta = price.numbers()
         return cls(epsilon=epsilon, delta=delta)
 
     @classmethod
-    def from_spent(cls, price: Price) -> Cost:
+    def from_spent(cls, price: Price) -> GivenCost:
         """What was spent or is asked: never less than it is."""
         epsilon, delta = price.numbers_up()
         return cls(epsilon=epsilon, delta=delta)
@@ -119,11 +119,11 @@ class DatasetSent(Sent):
     """A data set as its owner registers it."""
 
     name: Name
-    description: Text = ""
+    description: LongText = ""
     schema_: dict[str, Any] = Field(alias="schema", description="As Schema.to_dict writes it.")
-    purpose: Text = ""
-    conditions: Text = ""
-    contact: Text = ""
+    purpose: LongText = ""
+    conditions: LongText = ""
+    contact: LongText = ""
     epsilon: Annotated[float, Field(gt=0, le=1e6)]
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     user_epsilon: Annotated[float, Field(gt=0, le=1e6)] | None = None
@@ -143,7 +143,7 @@ class RequestSent(Sent):
 
     operation: Name
     spec: dict[str, Any] = {}
-    reason: Text = ""
+    reason: LongText = ""
     key: Annotated[str, Field(min_length=8, max_length=90)]
 
 
@@ -158,7 +158,7 @@ class DecisionSent(Sent):
     """An owner's decision; a role where access was asked for."""
 
     approve: bool
-    reason: Text = ""
+    reason: LongText = ""
     role: Name | None = None
 
 
@@ -204,16 +204,16 @@ class SurveySent(Sent):
     """A survey; the same key is the same survey."""
 
     title: Name
-    introduction: Text = ""
+    introduction: LongText = ""
     items: Annotated[str, Field(min_length=1, max_length=200_000)] | dict[str, Any] = Field(
         description='Lines such as "smoker = yes|no -- Do you smoke?", or a schema.'
     )
     epsilons: Annotated[list[float], Field(min_length=1, max_length=20)]
     persons: Annotated[int, Field(ge=1, le=100_000_000)]
     invited: bool = True
-    purpose: Text = ""
-    conditions: Text = ""
-    contact: Text = ""
+    purpose: LongText = ""
+    conditions: LongText = ""
+    contact: LongText = ""
     key: Annotated[str, Field(min_length=8, max_length=90)]
 
 
@@ -262,8 +262,8 @@ def write_dataset(dataset: Dataset) -> dict[str, Any]:
         "neighbours": dataset.neighbours,
         "unit": dataset.unit,
         "about_rows": dataset.about_rows,
-        "total": Cost.from_left(dataset.total).model_dump(),
-        "left": Cost.from_left(dataset.left).model_dump(),
+        "total": GivenCost.from_left(dataset.total).model_dump(),
+        "left": GivenCost.from_left(dataset.left).model_dump(),
         "releases": dataset.releases,
     }
 
@@ -277,7 +277,7 @@ def write_request(request: Request, job: Job | None = None) -> dict[str, Any]:
         "operation": request.operation,
         "spec": dict(request.spec),
         "reason": request.reason,
-        "price": Cost.from_spent(request.price).model_dump(),
+        "price": GivenCost.from_spent(request.price).model_dump(),
         "state": request.state,
         "decision_reason": request.decision_reason,
         "by_rule": request.rule is not None,
@@ -295,7 +295,7 @@ def write_job(job: Job) -> dict[str, Any]:
         "operation": job.operation,
         "spec": dict(job.spec),
         "user": job.user,
-        "price": Cost.from_spent(job.price).model_dump(),
+        "price": GivenCost.from_spent(job.price).model_dump(),
         "state": job.state,
         "step": job.step,
         "done": job.done,
@@ -317,7 +317,7 @@ def write_release(release: ReleaseRecord) -> dict[str, Any]:
         "operation": release.operation,
         "title": release.title,
         "use": dict(release.use),
-        "price": Cost.from_spent(release.price).model_dump(),
+        "price": GivenCost.from_spent(release.price).model_dump(),
         "ledger": dict(release.ledger),
         "summary": dict(release.summary),
         "trail": dict(release.trail),

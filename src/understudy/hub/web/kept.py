@@ -34,7 +34,7 @@ MAX_SECONDS = 60.0
 MAX_QUERY = 300
 """Letters; longer ones are made each time."""
 
-Key = tuple[str, str]
+PageKey = tuple[str, str]
 
 
 class KeptAnswer(NamedTuple):
@@ -56,9 +56,9 @@ class KeptPages:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._pages: OrderedDict[Key, _Kept] = OrderedDict()
+        self._pages: OrderedDict[PageKey, _Kept] = OrderedDict()
 
-    def find(self, key: Key, head: int) -> KeptAnswer | None:
+    def find(self, key: PageKey, head: int) -> KeptAnswer | None:
         """A page that is still right."""
         with self._lock:
             kept = self._pages.get(key)
@@ -67,7 +67,7 @@ class KeptPages:
             self._pages.move_to_end(key)
             return kept.answer
 
-    def keep(self, key: Key, head: int, answer: KeptAnswer) -> None:
+    def keep(self, key: PageKey, head: int, answer: KeptAnswer) -> None:
         """Remember a page; the one that was longest unused is forgotten."""
         with self._lock:
             self._pages[key] = _Kept(head, self._clock() + MAX_SECONDS, answer)
@@ -128,7 +128,7 @@ class SendKeptPages:
             return None
         return found[0], head
 
-    async def _make(self, key: Key, head: int, call: tuple[Scope, Receive, Send]) -> None:
+    async def _make(self, key: PageKey, head: int, call: tuple[Scope, Receive, Send]) -> None:
         """Let the page be made, and keep it. The head was read before: where something happens
         meanwhile, the page is not found again.
         """

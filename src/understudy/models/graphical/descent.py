@@ -20,8 +20,8 @@ from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
 from understudy.models.graphical.pooling import Pool, parts_of
 
-Table = NDArray[np.float64]
-Tables = dict[Group, Table]
+Floats = NDArray[np.float64]
+Tables = dict[Group, Floats]
 
 FIRST_CHANGE = 0.1
 """The most that the first step changes the logarithm of a factor."""
@@ -94,7 +94,7 @@ class _Misfit:
             self.pooled[group] = pool.table(group)
             self.weights[group] = _weights_of_margins(group, fit.attributes.sizes, mine)
 
-    def slopes(self, shares: Mapping[Group, Table]) -> Tables:
+    def slopes(self, shares: Mapping[Group, Floats]) -> Tables:
         """How fast the misfit grows with each cell of the groups' tables."""
         found: Tables = {}
         for group, table in shares.items():

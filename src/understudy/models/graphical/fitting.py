@@ -20,7 +20,7 @@ from understudy.data.marginals import Axis, Marginal
 from understudy.models.graphical import Group, steps
 from understudy.models.graphical.junction import Attributes, Branch
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 MANY_ATTRIBUTES = 64
 """With this many attributes, eliminating them for each of many candidates takes too long."""
@@ -40,7 +40,9 @@ class Fit:
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.attributes = Attributes(sizes)
-        self.factors: dict[Group, Table] = {(name,): np.zeros(size) for name, size in sizes.items()}
+        self.factors: dict[Group, Floats] = {
+            (name,): np.zeros(size) for name, size in sizes.items()
+        }
         self._maps: dict[tuple[Group, Group], NDArray[np.int32]] = {}
         self._build()
 
@@ -82,7 +84,7 @@ class Fit:
             self._build()
 
     def sweep(
-        self, targets: Mapping[Group, Table], damping: Mapping[Group, float], times: int = 1
+        self, targets: Mapping[Group, Floats], damping: Mapping[Group, float], times: int = 1
     ) -> None:
         """Walk through the trees and back ``times`` times, moving the cliques towards the targets
         of their groups.
@@ -108,21 +110,21 @@ class Fit:
         for factor in self.factors.values():
             factor -= factor.max()
 
-    def replace_factors(self, factors: Mapping[Group, Table]) -> None:
+    def replace_factors(self, factors: Mapping[Group, Floats]) -> None:
         """Have other factors of the same groups, as logarithms, and the distribution that is their
         product.
         """
         self.factors = dict(factors)
         self._calibrate_factors()
 
-    def marginal(self, group: Group) -> Table:
+    def marginal(self, group: Group) -> Floats:
         """The shares of a group that lies in a clique."""
         for branch, table in zip(self.tree, self.tables, strict=True):
             if set(group) <= set(branch.clique):
                 return self._sum(branch.clique, table, group).reshape(self.attributes.shape(group))
         raise ValueError(f"{group} lies in no clique")
 
-    def marginals(self) -> dict[Group, Table]:
+    def marginals(self) -> dict[Group, Floats]:
         """The shares of all :attr:`groups`, each from the clique where its factor is at home."""
         return {
             group: self._sum(branch.clique, table, group).reshape(self.attributes.shape(group))
@@ -130,7 +132,7 @@ class Fit:
             for group in homes
         }
 
-    def conditionals(self) -> Iterator[tuple[str, Marginal, Table]]:
+    def conditionals(self) -> Iterator[tuple[str, Marginal, Floats]]:
         """The distribution attribute by attribute: name, parents, and the shares of parents and
         attribute together.
 
@@ -178,21 +180,21 @@ class Fit:
             ]
         )
 
-    def _product(self, clique: Group, homes: list[Group]) -> Table:
+    def _product(self, clique: Group, homes: list[Group]) -> Floats:
         """The logarithms of a clique's cells, by the factors that are at home in it."""
         logs = np.zeros(self.attributes.shape(clique))
         for group in homes:
             logs += self.factors[group].reshape(_along(self.attributes, clique, group))
         return logs
 
-    def _calibrate(self, logs: list[Table]) -> list[Table]:
+    def _calibrate(self, logs: list[Floats]) -> list[Floats]:
         """The cliques' tables: from leaves to roots each clique is told its children's sums; then
         each child is scaled to its parent's.
 
         A clique may hold many factors, whose product is beyond floating-point numbers. So sums are
         told as logarithms, and a child is first a table for each value of what it shares.
         """
-        tables: list[Table] = [np.empty(0)] * len(logs)
+        tables: list[Floats] = [np.empty(0)] * len(logs)
         for place in range(len(self.tree) - 1, -1, -1):
             branch = self.tree[place]
             apart = tuple(
@@ -252,7 +254,7 @@ class Fit:
             np.divide(wanted, now, out=np.zeros_like(wanted), where=now > 0),
         )
 
-    def _scale(self, place: int, group: Group, target: Table, damping: float) -> None:
+    def _scale(self, place: int, group: Group, target: Floats, damping: float) -> None:
         clique = self.tree[place].clique
         index = self._map(clique, group)
         table = self.tables[place]
@@ -266,9 +268,9 @@ class Fit:
 
     # ---- sums
 
-    def _sum(self, clique: Group, table: Table, group: Group) -> Table:
+    def _sum(self, clique: Group, table: Floats, group: Group) -> Floats:
         index = self._map(clique, group)
-        summed: Table = steps.sum_by_place(table, index, math.prod(self.attributes.shape(group)))
+        summed: Floats = steps.sum_by_place(table, index, math.prod(self.attributes.shape(group)))
         return summed
 
     def _map(self, clique: Group, group: Group) -> NDArray[np.int32]:

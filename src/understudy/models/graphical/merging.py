@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from understudy.models.network import Node
 from understudy.models.parameters import project_counts
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,25 +29,25 @@ class Merged:
     """
 
     codes: NDArray[np.int64]
-    shares: Table
+    shares: Floats
 
     @property
     def values(self) -> int:
         """How many codes there are."""
         return int(self.codes.max()) + 1
 
-    def sum(self, counts: Table) -> Table:
+    def sum(self, counts: Floats) -> Floats:
         """Counts of the merged codes."""
         return np.bincount(self.codes, counts, minlength=self.values).astype(np.float64)
 
-    def share(self, counts: Table) -> Merged:
+    def share(self, counts: Floats) -> Merged:
         """The same with shares by these noisy counts of all values."""
         likely = project_counts(counts, max(float(counts.sum()), 1.0))
         likely[self.sum(likely)[self.codes] <= 0] = 1.0  # nothing is known of these
         return Merged(self.codes, likely / self.sum(likely)[self.codes])
 
 
-def merge_rare(counts: Table, threshold: float) -> Merged:
+def merge_rare(counts: Floats, threshold: float) -> Merged:
     """Merge the values whose noisy counts lie below a threshold; the largest stays by itself."""
     frequent = np.flatnonzero(counts >= min(threshold, float(counts.max())))
     codes = np.full(len(counts), len(frequent), dtype=np.int64)
@@ -55,7 +55,7 @@ def merge_rare(counts: Table, threshold: float) -> Merged:
     return Merged(codes, np.ones(len(counts))).share(counts)
 
 
-def merge_all_but(counts: Table, values: int) -> Merged:
+def merge_all_but(counts: Floats, values: int) -> Merged:
     """Merge all values but the most frequent ones, so that there are at most ``values``."""
     frequent = np.sort(np.argsort(-counts, kind="stable")[: values - 1])
     codes = np.full(len(counts), len(frequent), dtype=np.int64)
@@ -63,7 +63,7 @@ def merge_all_but(counts: Table, values: int) -> Merged:
     return Merged(codes, np.ones(len(counts))).share(counts)
 
 
-def merge_neighbours(counts: Table, quota: float, ordered: int) -> Merged:
+def merge_neighbours(counts: Floats, quota: float, ordered: int) -> Merged:
     """Merge neighbours until each has as many rows as the quota, by noisy counts.
 
     Parameters

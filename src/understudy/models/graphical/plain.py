@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
@@ -28,10 +28,10 @@ def table_seconds(cells: int) -> float:
 
 def cells_with(
     adjacent: Flags,
-    logs: Table,
+    logs: Floats,
     places: NDArray[np.int64],
     starts: NDArray[np.int64],
-    cells: Table,
+    cells: Floats,
 ) -> None:
     """For each candidate all cells of the cliques of the graph with edges between all of the
     candidate's places.
@@ -45,7 +45,7 @@ def cells_with(
         cells[candidate] = _eliminate(grown, weights)[0]
 
 
-def eliminate(given: Flags, logs: Table) -> tuple[float, Flags]:
+def eliminate(given: Flags, logs: Floats) -> tuple[float, Flags]:
     """All cells of the cliques that elimination makes, and who is in each of them; smallest clique
     first.
     """
@@ -95,11 +95,11 @@ def _eliminate(given: list[set[int]], logs: list[float]) -> tuple[float, list[li
     return cells, cliques
 
 
-def sum_by_place(table: Table, index: NDArray[np.int32], size: int) -> Table:
+def sum_by_place(table: Floats, index: NDArray[np.int32], size: int) -> Floats:
     """The sum of the cells that fall into each place."""
     return np.asarray(np.bincount(index, table, minlength=size), np.float64)
 
 
-def scale_by_place(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
+def scale_by_place(table: Floats, index: NDArray[np.int32], ratio: Floats) -> None:
     """Multiply every cell by the ratio of its place."""
     table *= ratio[index]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from understudy.models.graphical import Group
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 class Pool:
@@ -26,7 +26,7 @@ class Pool:
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self._sizes = sizes
         self._place = {name: place for place, name in enumerate(sizes)}
-        self._sums: dict[Group, Table] = {}
+        self._sums: dict[Group, Floats] = {}
         self._weights: dict[Group, float] = {}
 
     @property
@@ -64,7 +64,7 @@ class Pool:
             self._sums[part] = weight * _effect(table, group, part)
             self._weights[part] = weight
 
-    def table(self, group: Group) -> Table:
+    def table(self, group: Group) -> Floats:
         """The best estimate of a group's table; effects that no table tells are taken to be
         none.
         """
@@ -77,7 +77,7 @@ class Pool:
                 )
         return table
 
-    def replace_singles(self, estimate: Callable[[str], Table]) -> Pool:
+    def replace_singles(self, estimate: Callable[[str], Floats]) -> Pool:
         """A pool with other tables of single attributes, as sure as these are, and all else as it
         is here.
 
@@ -123,7 +123,7 @@ def parts_of(group: Group) -> itertools.chain[Group]:
     )
 
 
-def _effect(table: Table, group: Group, part: Group) -> Table:
+def _effect(table: Floats, group: Group, part: Group) -> Floats:
     """The part's margin without what smaller parts tell: centred along each of its attributes."""
     effect = table.sum(axis=tuple(i for i, name in enumerate(group) if name not in part))
     for axis in range(len(part)):

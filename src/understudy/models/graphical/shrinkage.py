@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 CONCENTRATIONS = 5
 """How many sums of the parameters are weighed against each other; one twice as large is half as
@@ -32,7 +32,7 @@ SETTLING = 5
 """How often what is missing to 1 is shared out among the values."""
 
 
-def shrink_counts(counts: Table, deviation: float, rows: float) -> Table:
+def shrink_counts(counts: Floats, deviation: float, rows: float) -> Floats:
     """The likely counts of one attribute with two values or more, from noisy ones.
 
     Parameters
@@ -48,11 +48,11 @@ def shrink_counts(counts: Table, deviation: float, rows: float) -> Table:
     for _ in range(SETTLING):  # what is least sure gives way
         missing = 1 - means.sum()
         means = np.maximum(means + missing * variances / variances.sum(), 0.0)
-    likely: Table = rows * means / means.sum()
+    likely: Floats = rows * means / means.sum()
     return likely
 
 
-def _posterior(seen: Table, noise: float) -> tuple[Table, Table]:
+def _posterior(seen: Floats, noise: float) -> tuple[Floats, Floats]:
     """The means and variances of shares, each by itself, after noisy ones were seen."""
     values = len(seen)
     sums = np.geomspace(1.0, values, CONCENTRATIONS)
@@ -74,7 +74,7 @@ def _posterior(seen: Table, noise: float) -> tuple[Table, Table]:
     return mean, np.maximum(chances @ squares - mean**2, 1e-18)
 
 
-def _place_points(seen: Table, noise: float) -> Table:
+def _place_points(seen: Floats, noise: float) -> Floats:
     """For each share the points at which it is looked at: close to each other where its likelihood
     is large, and near 0 and 1.
     """
@@ -84,7 +84,7 @@ def _place_points(seen: Table, noise: float) -> Table:
     return np.sort(np.hstack([everywhere, near]), axis=1)
 
 
-def _beta_masses(points: Table, a: float, b: float) -> Table:
+def _beta_masses(points: Floats, a: float, b: float) -> Floats:
     """How likely a beta distribution has it to lie around each point, halfway to its neighbours.
 
     The power that may have no bound, of the nearer end, is integrated exactly; the other one is

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from understudy.machine.plain_first import PlainFirst
 from understudy.models.graphical import plain
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 def elimination_steps(candidates: int, attributes: int) -> Any:
@@ -19,13 +19,13 @@ def elimination_steps(candidates: int, attributes: int) -> Any:
     return _KERNELS.kernels_for(candidates * plain.elimination_seconds(attributes)) or plain
 
 
-def sum_by_place(table: Table, index: NDArray[np.int32], size: int) -> Table:
+def sum_by_place(table: Floats, index: NDArray[np.int32], size: int) -> Floats:
     """The sum of the cells that fall into each place."""
-    sums: Table = _table_steps(table.size).sum_by_place(table, index, size)
+    sums: Floats = _table_steps(table.size).sum_by_place(table, index, size)
     return sums
 
 
-def scale_by_place(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
+def scale_by_place(table: Floats, index: NDArray[np.int32], ratio: Floats) -> None:
     """Multiply every cell by the ratio of its place."""
     _table_steps(table.size).scale_by_place(table, index, ratio)
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.models.joint.effects import Effect, Part
+from understudy.models.joint.effects import AxisNames, Effect
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 CLASS_NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16)
 """How many classes are tried; more only while they help."""
@@ -56,7 +56,7 @@ def load_minimizer() -> Callable[..., Any]:
 class Effects:
     """Effects of singles and pairs in one matrix, a row and a column for each code."""
 
-    def __init__(self, sizes: Mapping[str, int], effects: Mapping[Part, Effect]) -> None:
+    def __init__(self, sizes: Mapping[str, int], effects: Mapping[AxisNames, Effect]) -> None:
         self.names = tuple(sizes)
         self.sizes = tuple(sizes.values())
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
@@ -89,12 +89,12 @@ class Effects:
         """The codes of each column."""
         return [self._span(place) for place in range(len(self.sizes))]
 
-    def centre(self, codes: Table) -> Table:
+    def centre(self, codes: Floats) -> Floats:
         """Without the mean over each column's codes, along the last axis."""
         means = np.add.reduceat(codes, self.starts[:-1], axis=-1) / self.sizes
         return codes - np.repeat(means, self.sizes, axis=-1)
 
-    def probe(self, rng: np.random.Generator) -> tuple[Table, Table]:
+    def probe(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Standard normal directions of all effects, each times its deviation."""
         single = self.centre(rng.normal(size=len(self.single)))
         single = single * _root_inverse(self.single_weight)
@@ -120,8 +120,8 @@ class LatentClasses:
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
-    shares: Table
-    codes: Table
+    shares: Floats
+    codes: Floats
 
     @cached_property
     def _spans(self) -> dict[str, slice]:
@@ -131,9 +131,9 @@ class LatentClasses:
             for name, size, end in zip(self.names, self.sizes, ends, strict=True)
         }
 
-    def table(self, columns: Sequence[str]) -> Table:
+    def table(self, columns: Sequence[str]) -> Floats:
         """The joint shares of some columns."""
-        joint: Table = self.shares.reshape(-1, 1)
+        joint: Floats = self.shares.reshape(-1, 1)
         shape = []
         for name in columns:
             part = self.codes[:, self._spans[name]]
@@ -161,7 +161,7 @@ class FittedClasses:
     freedom: int
 
 
-def fit_classes(sizes: Mapping[str, int], effects: Mapping[Part, Effect]) -> FittedClasses:
+def fit_classes(sizes: Mapping[str, int], effects: Mapping[AxisNames, Effect]) -> FittedClasses:
     """The classes that tell single columns and pairs best.
 
     The number of classes has the smallest estimated risk: squared residuals, each over its
@@ -208,7 +208,7 @@ class _Fit:
         self.number = number
         self.width = len(known.single)
 
-    def start(self, rng: np.random.Generator) -> Table:
+    def start(self, rng: np.random.Generator) -> Floats:
         """Classes that differ in one direction mostly, about the estimated shares of columns."""
         uniform = np.repeat(1 / np.array(self.known.sizes), self.known.sizes)
         likely = np.clip(self.known.single + uniform, 0.2 * uniform, None)
@@ -223,7 +223,9 @@ class _Fit:
         own = scale * mixing @ leading.T + 0.2 * rng.normal(size=(self.number, self.width))
         return np.concatenate([np.zeros(self.number), common, own.ravel()])
 
-    def run(self, start: Table, single: Table | float = 0.0, pair: Table | float = 0.0) -> Table:
+    def run(
+        self, start: Floats, single: Floats | float = 0.0, pair: Floats | float = 0.0
+    ) -> Floats:
         """The best parameters, where the estimates are moved."""
         minimize = load_minimizer()
         wanted = self.known.single + single, self.known.pair + pair
@@ -237,21 +239,21 @@ class _Fit:
         )
         return np.asarray(found.x, dtype=np.float64)
 
-    def classes(self, parameters: Table) -> LatentClasses:
+    def classes(self, parameters: Floats) -> LatentClasses:
         """The classes that parameters stand for."""
         sizes, _, _, codes = self._unpack(parameters)
         return LatentClasses(
             names=self.known.names, sizes=self.known.sizes, shares=sizes, codes=codes
         )
 
-    def misfit(self, parameters: Table) -> float:
+    def misfit(self, parameters: Floats) -> float:
         """Squared residuals, each over its variance."""
         single, pair = self._predict(parameters)
         known = self.known
         first = float((known.single_weight * (single - known.single) ** 2).sum())
         return first + 0.5 * float((known.pair_weight * (pair - known.pair) ** 2).sum())
 
-    def divergence(self, found: Table, moved: Table, single: Table, pair: Table) -> float:
+    def divergence(self, found: Floats, moved: Floats, single: Floats, pair: Floats) -> float:
         """How far predictions follow the noise that estimates were moved by."""
         before, after = self._predict(found), self._predict(moved)
         known = self.known
@@ -259,7 +261,7 @@ class _Fit:
         second = 0.5 * float((known.pair_weight * pair * (after[1] - before[1])).sum())
         return max((first + second) / PROBE, 1.0)
 
-    def _unpack(self, parameters: Table) -> tuple[Table, Table, Table, Table]:
+    def _unpack(self, parameters: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Shares of classes, common and own logarithms, shares of codes in each class."""
         number, width = self.number, self.width
         sizes = _softmax(parameters[:number])
@@ -274,12 +276,12 @@ class _Fit:
         codes /= np.repeat(sums, self.known.sizes, axis=1)
         return sizes, common, own, codes
 
-    def _predict(self, parameters: Table) -> tuple[Table, Table]:
+    def _predict(self, parameters: Floats) -> tuple[Floats, Floats]:
         sizes, _, _, codes = self._unpack(parameters)
         centred = self.known.centre(codes)
         return sizes @ centred, (centred * sizes[:, None]).T @ centred
 
-    def _loss(self, parameters: Table, single: Table, pair: Table) -> tuple[float, Table]:
+    def _loss(self, parameters: Floats, single: Floats, pair: Floats) -> tuple[float, Floats]:
         known = self.known
         sizes, common, own, codes = self._unpack(parameters)
         centred = known.centre(codes)
@@ -308,12 +310,12 @@ class _Fit:
         return loss, np.concatenate([gradient_sizes, gradient_common, gradient_own.ravel()])
 
 
-def _softmax(logs: Table) -> Table:
+def _softmax(logs: Floats) -> Floats:
     powers = np.exp(logs - logs.max())
     return np.asarray(powers / powers.sum(), dtype=np.float64)
 
 
-def _root_inverse(weights: Table) -> Table:
-    found: Table = np.zeros_like(weights)
+def _root_inverse(weights: Floats) -> Floats:
+    found: Floats = np.zeros_like(weights)
     np.divide(1.0, np.sqrt(weights), out=found, where=weights > 0)
     return found

@@ -31,7 +31,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.questions import Choose, Measure, Question
 from understudy.privacy.scores import Misfit
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 class EstimatedCurator(Curator):
@@ -110,7 +110,7 @@ class EstimatedCurator(Curator):
             effect_variances=variances,
         )
 
-    def _cell_deviations(self, counts: Table, deviation: float) -> Table:
+    def _cell_deviations(self, counts: Floats, deviation: float) -> Floats:
         """The deviation of each cell.
 
         Noise is the same in all cells; that only some persons are asked counts most where most of
@@ -204,7 +204,7 @@ class EstimatedCounts(Counter):
         return round_to_total(project_counts(counts, float(self._rows))).ravel()
 
 
-def estimate_shares(domain: Domain, estimate: JointEstimate, axes: Marginal) -> Table:
+def estimate_shares(domain: Domain, estimate: JointEstimate, axes: Marginal) -> Floats:
     """The estimated shares of a table, at the levels that its axes name."""
     table = estimate.table([axis.attribute for axis in axes])
     for place, axis in enumerate(axes):
@@ -214,7 +214,7 @@ def estimate_shares(domain: Domain, estimate: JointEstimate, axes: Marginal) -> 
     return table
 
 
-def _join_codes(table: Table, place: int, coarse: NDArray[Any], size: int) -> Table:
+def _join_codes(table: Floats, place: int, coarse: NDArray[Any], size: int) -> Floats:
     moved = np.moveaxis(table, place, 0)
     joined = np.zeros((size, *moved.shape[1:]))
     np.add.at(joined, coarse, moved)

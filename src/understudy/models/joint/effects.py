@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from understudy.privacy.curator import Measurement
 
-Table = NDArray[np.float64]
-Part = tuple[str, ...]
+Floats = NDArray[np.float64]
+AxisNames = tuple[str, ...]
 """Columns that share an effect, in the order of the schema."""
 
 WHOLE_ROWS_VARIANCE = 1 / 12
@@ -40,7 +40,7 @@ class Effect:
         Of the estimate, in each direction that the effect may take.
     """
 
-    shares: Table
+    shares: Floats
     variance: float
 
     @property
@@ -56,9 +56,9 @@ class Effect:
         return Effect(shares=shares, variance=1 / whole)
 
 
-def average_effects(told: Iterable[tuple[Part, Effect]]) -> dict[Part, Effect]:
+def average_effects(told: Iterable[tuple[AxisNames, Effect]]) -> dict[AxisNames, Effect]:
     """Every effect that is told, averaged over all who tell it."""
-    pooled: dict[Part, Effect] = {}
+    pooled: dict[AxisNames, Effect] = {}
     for part, effect in told:
         if part in pooled:
             pooled[part] = pooled[part].plus(effect)
@@ -68,8 +68,8 @@ def average_effects(told: Iterable[tuple[Part, Effect]]) -> dict[Part, Effect]:
 
 
 def effects_of_table(
-    columns: Sequence[str], table: Table, variance: float, order: Mapping[str, int]
-) -> Iterator[tuple[Part, Effect]]:
+    columns: Sequence[str], table: Floats, variance: float, order: Mapping[str, int]
+) -> Iterator[tuple[AxisNames, Effect]]:
     """The effects that a table of shares tells.
 
     Parameters
@@ -95,7 +95,7 @@ def effects_of_table(
 
 def effects_of_measurements(
     measured: Sequence[Measurement], rows: float, names: Sequence[str]
-) -> dict[Part, Effect]:
+) -> dict[AxisNames, Effect]:
     """The effects that measured tables tell together.
 
     Parameters
@@ -109,7 +109,7 @@ def effects_of_measurements(
     """
     order = {name: place for place, name in enumerate(names)}
 
-    def list_effects() -> Iterator[tuple[Part, Effect]]:
+    def list_effects() -> Iterator[tuple[AxisNames, Effect]]:
         for one in measured:
             columns = [axis.attribute for axis in one.marginal if axis.attribute in order]
             table = one.counts.squeeze() / rows
@@ -119,7 +119,7 @@ def effects_of_measurements(
     return average_effects(list_effects())
 
 
-def find_effect(table: Table, kept: tuple[int, ...]) -> Table:
+def find_effect(table: Floats, kept: tuple[int, ...]) -> Floats:
     """The effect of some axes in a table: their margin, centred along each of them."""
     effect = table.sum(axis=tuple(i for i in range(table.ndim) if i not in kept))
     for axis in range(effect.ndim):

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.joint.classes import FittedClasses, LatentClasses, fit_classes
-from understudy.models.joint.effects import MAX_EFFECT_COLUMNS, Effect, Part, find_effect
+from understudy.models.joint.effects import MAX_EFFECT_COLUMNS, AxisNames, Effect, find_effect
 
-Table = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 OWN_WEIGHT = 30.0
 """How far effects of an order are from the classes counts, for each of them, as much as this many
@@ -33,7 +33,7 @@ LEAST_SPREAD = 1e-4
 class Correction:
     """How an effect differs from what the classes say, and how sure that is."""
 
-    shares: Table
+    shares: Floats
     variance: float
 
 
@@ -51,7 +51,10 @@ class JointEstimate:
     """
 
     def __init__(
-        self, sizes: Mapping[str, int], effects: Mapping[Part, Effect], sampling_part: float = 0.0
+        self,
+        sizes: Mapping[str, int],
+        effects: Mapping[AxisNames, Effect],
+        sampling_part: float = 0.0,
     ) -> None:
         self.sizes = dict(sizes)
         self.sampling_part = sampling_part
@@ -70,7 +73,7 @@ class JointEstimate:
             part: self._correct(part, residual) for part, residual in residuals.items()
         }
 
-    def table(self, columns: Sequence[str]) -> Table:
+    def table(self, columns: Sequence[str]) -> Floats:
         """The joint shares of some columns: they add up to 1, and a few may be below 0."""
         told = [name for name in columns if name in self.sizes]
         table = self.classes.table(told)
@@ -115,10 +118,10 @@ class JointEstimate:
 
     # ---- effects
 
-    def _find_expected(self, part: Part) -> Table:
+    def _find_expected(self, part: AxisNames) -> Floats:
         return find_effect(self.classes.table(part), tuple(range(len(part))))
 
-    def _find_spreads(self, residuals: Mapping[Part, Effect]) -> dict[int, float]:
+    def _find_spreads(self, residuals: Mapping[AxisNames, Effect]) -> dict[int, float]:
         """For each order how far effects are from the classes: the most likely variance, times the
         number of cells.
         """
@@ -144,7 +147,7 @@ class JointEstimate:
                 return self.spreads[known]
         return 1.0
 
-    def _correct(self, part: Part, residual: Effect) -> Correction:
+    def _correct(self, part: AxisNames, residual: Effect) -> Correction:
         """Shrink what differs from the classes: by the spread of its order, and by its own."""
         cells, freedom = self._cells(part), residual.freedom
         pooled = self._spread(len(part)) / cells
@@ -175,7 +178,7 @@ class JointEstimate:
                 if part in self.corrections:
                     yield kept, self.corrections[part]
 
-    def _order(self, part: Sequence[str]) -> Part:
+    def _order(self, part: Sequence[str]) -> AxisNames:
         order = list(self.sizes)
         return tuple(sorted(part, key=order.index))
 
@@ -191,13 +194,13 @@ def _mean_noise(pairs: Sequence[Effect]) -> float:
     return sum(e.freedom * e.variance * e.shares.size for e in pairs) / freedom
 
 
-def parts_of(columns: Sequence[str]) -> Iterator[Part]:
+def parts_of(columns: Sequence[str]) -> Iterator[AxisNames]:
     """All groups of some columns, down to single ones."""
     for size in range(1, len(columns) + 1):
         yield from itertools.combinations(columns, size)
 
 
-def _most_likely_spread(energy: Table, noise: Table, freedom: Table) -> float:
+def _most_likely_spread(energy: Floats, noise: Floats, freedom: Floats) -> float:
     """The variance s that makes residuals likely whose squares add up to ``energy`` where each of
     ``freedom`` directions has the variance s + noise: found by scoring, less its standard error,
     since too much of a correction costs more than too little.

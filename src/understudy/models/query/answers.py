@@ -18,7 +18,7 @@ from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
 from understudy.models.query.conditions import Subset
 from understudy.models.query.events import Event, require_rows
-from understudy.models.query.grammar import Atom, Compound, Condition, Kind, Query, parse
+from understudy.models.query.grammar import Atom, Compound, Condition, Query, QueryKind, parse
 from understudy.models.query.intervals import (
     CUT_FACTOR,
     CUT_ROWS,
@@ -55,7 +55,7 @@ class QueryAnswer:
     """
 
     query: str
-    kind: Kind
+    kind: QueryKind
     value: float
     error: float
     noise: float = 0.0
@@ -131,7 +131,7 @@ def answer(model: Model, text: str, query: Query | None = None) -> QueryAnswer:
     return with_parts(model, text, "count", rows * share, event.parts().times(rows))
 
 
-def with_parts(model: Model, text: str, kind: Kind, value: float, parts: Parts) -> QueryAnswer:
+def with_parts(model: Model, text: str, kind: QueryKind, value: float, parts: Parts) -> QueryAnswer:
     """An answer, with an error that is made of its parts and their factors."""
     scaled = model.errors.scale(parts)
     noise, misfit, cut = (math.sqrt(v) for v in (scaled.noise, scaled.misfit, scaled.cut))

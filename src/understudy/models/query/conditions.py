@@ -29,7 +29,7 @@ from understudy.data.time_formats import EPOCH
 from understudy.errors import InputError
 from understudy.models.query.raw import RawQuantity
 
-Interval = tuple[float, float]
+BoundPair = tuple[float, float]
 """From the first number up to, not including, the second."""
 
 _UNITS = {"date": "days", "datetime": "seconds"}
@@ -52,7 +52,7 @@ class Subset:
     """
 
     attribute: Attribute
-    intervals: tuple[Interval, ...] = ()
+    intervals: tuple[BoundPair, ...] = ()
     codes: frozenset[int] = frozenset()
     missing: bool = False
 
@@ -374,8 +374,8 @@ def _plain_number(attribute: Category, value: Any) -> float:
     return number
 
 
-def _unite(intervals: list[Interval]) -> tuple[Interval, ...]:
-    joined: list[Interval] = []
+def _unite(intervals: list[BoundPair]) -> tuple[BoundPair, ...]:
+    joined: list[BoundPair] = []
     for low, high in sorted(intervals):
         if joined and low <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(joined[-1][1], high))

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from understudy.models.measurements import MeasuredTable
 
-Places = tuple[int, ...]
+ColumnPlaces = tuple[int, ...]
 
 
 def compute_squared_means(
     truth: NDArray[np.float64],
     weights: Sequence[NDArray[np.float64]],
     shares: Sequence[NDArray[np.float64]],
-) -> dict[Places, float]:
+) -> dict[ColumnPlaces, float]:
     """For each subset of independent attributes the mean square of what it makes of a function.
 
     Parameters
@@ -45,7 +45,7 @@ def compute_squared_means(
     products = [
         weight.T @ (weight * share[:, None]) for share, weight in zip(shares, weights, strict=True)
     ]
-    found: dict[Places, float] = {}
+    found: dict[ColumnPlaces, float] = {}
     places = range(len(weights))
     for size in range(len(weights) + 1):
         for kept in itertools.combinations(places, size):
@@ -60,7 +60,7 @@ def compute_squared_means(
     return found
 
 
-def effect_variance(squares: Mapping[Places, float], kept: Places) -> float:
+def effect_variance(squares: Mapping[ColumnPlaces, float], kept: ColumnPlaces) -> float:
     """The mean square of one effect, from the mean squares of what its subsets make of it."""
     found = sum(
         (-1) ** (len(kept) - len(part)) * squares[part]

@@ -39,16 +39,16 @@ from understudy.models.query.groups import group_by_domain, group_by_steps, grou
 from understudy.models.query.syntax import Atom as Atom
 from understudy.models.query.syntax import Compound as Compound
 from understudy.models.query.syntax import Condition as Condition
-from understudy.models.query.syntax import Group, Label
-from understudy.models.query.syntax import Kind as Kind
+from understudy.models.query.syntax import Label, QueryGroup
 from understudy.models.query.syntax import Query as Query
+from understudy.models.query.syntax import QueryKind as QueryKind
 from understudy.models.query.tokens import QueryToken, TokenReader
 
 MAX_QUERY_LENGTH = 20_000
 MAX_QUERY_DEPTH = 64
 MAX_LABELS = 100
 
-OF_NUMBERS: tuple[Kind, ...] = ("sum", "mean", "variance", "std")
+OF_NUMBERS: tuple[QueryKind, ...] = ("sum", "mean", "variance", "std")
 FUNCTION_NAMES = ("count", "share", "histogram", *OF_NUMBERS, "median", "quantile", "min", "max")
 
 
@@ -165,14 +165,14 @@ class Parser(TokenReader):
         condition = self.condition()
         return Label(self.text[start : self.now.place].strip(), condition)
 
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[QueryGroup, ...]:
         """By what rows are grouped."""
         found = [self.group()]
         while self.took_sign(","):
             found.append(self.group())
         return tuple(found)
 
-    def group(self) -> Group:
+    def group(self) -> QueryGroup:
         """An attribute, and which groups it makes."""
         attribute = self.attribute()
         if self.took("in"):
@@ -261,7 +261,7 @@ class Parser(TokenReader):
             )
         return attribute
 
-    def group_by_domain(self, attribute: Attribute) -> Group:
+    def group_by_domain(self, attribute: Attribute) -> QueryGroup:
         """The groups that the schema knows."""
         return group_by_domain(attribute)
 

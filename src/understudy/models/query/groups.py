@@ -17,13 +17,13 @@ from understudy.models.query.conditions import (
     read_number,
 )
 from understudy.models.query.raw import RawCategory, RawQuantity
-from understudy.models.query.syntax import Group
+from understudy.models.query.syntax import QueryGroup
 
 MAX_GROUPS_OF_ONE = 65_536
 """Of one attribute."""
 
 
-def group_by_domain(attribute: Attribute) -> Group:
+def group_by_domain(attribute: Attribute) -> QueryGroup:
     """A group for each value or bin that the schema knows, and one for missing values, where it
     knows of any; no groups without a schema.
     """
@@ -31,7 +31,7 @@ def group_by_domain(attribute: Attribute) -> Group:
     if isinstance(attribute, RawQuantity | RawCategory):
         described = attribute.described
     if described is None:
-        return Group(attribute, (), ())
+        return QueryGroup(attribute, (), ())
     if isinstance(described, Category):
         cells = _list_cells(attribute, described)
     else:
@@ -40,7 +40,7 @@ def group_by_domain(attribute: Attribute) -> Group:
     if described.missing is not None:
         cells.append(is_missing(attribute))
     labels = tuple(described.label(code) for code in range(described.size))
-    return Group(attribute, labels, tuple(cells))
+    return QueryGroup(attribute, labels, tuple(cells))
 
 
 def _list_cells(attribute: Attribute, described: Category) -> list[Subset]:
@@ -57,12 +57,12 @@ def _bin_cells(attribute: Attribute, described: Quantity) -> list[Subset]:
     return [Subset(attribute, (stretch,)) for stretch in itertools.pairwise(edges)]
 
 
-def group_by_values(attribute: Attribute, values: Sequence[Any]) -> Group:
+def group_by_values(attribute: Attribute, values: Sequence[Any]) -> QueryGroup:
     """A group for each of some values."""
     cells = tuple(equal_to(attribute, value) for value in values)
     if len(set(cells)) < len(cells):
         raise InputError("a group is listed twice; name each once.")
-    return Group(attribute, tuple(_write(value) for value in values), cells)
+    return QueryGroup(attribute, tuple(_write(value) for value in values), cells)
 
 
 def _write(value: Any) -> str:
@@ -71,7 +71,7 @@ def _write(value: Any) -> str:
     return str(value)
 
 
-def group_by_steps(attribute: Attribute, low: Any, high: Any, step: Any) -> Group:
+def group_by_steps(attribute: Attribute, low: Any, high: Any, step: Any) -> QueryGroup:
     """Stretches of equal width between two bounds; the last one holds the upper bound too."""
     if not isinstance(attribute, Quantity) or attribute.is_moment:
         raise InputError(f"groups of equal width are of numbers; {attribute.name!r} is none.")
@@ -86,4 +86,4 @@ def group_by_steps(attribute: Attribute, low: Any, high: Any, step: Any) -> Grou
     cells.append(between(attribute, starts[-1], last))
     labels = [f"[{start:g}, {end:g})" for start, end in itertools.pairwise(starts)]
     labels.append(f"[{starts[-1]:g}, {last:g}]")
-    return Group(attribute, tuple(labels), tuple(cells))
+    return QueryGroup(attribute, tuple(labels), tuple(cells))

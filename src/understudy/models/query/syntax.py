@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Attribute
 from understudy.models.query.conditions import Subset
 
-Kind = Literal[
+QueryKind = Literal[
     "count",
     "share",
     "labels",
@@ -82,7 +82,7 @@ def both(one: Condition | None, other: Condition) -> Condition:
 
 
 @dataclass(frozen=True)
-class Group:
+class QueryGroup:
     """An attribute by which rows are grouped.
 
     Attributes
@@ -130,10 +130,10 @@ class Query:
         Of labels: the conditions, and how many of them count for one row at most.
     """
 
-    kind: Kind
+    kind: QueryKind
     attribute: Attribute | None = None
     condition: Condition | None = None
-    groups: tuple[Group, ...] = ()
+    groups: tuple[QueryGroup, ...] = ()
     level: float = 0.5
     bounds: tuple[float, float] | None = None
     labels: tuple[Label, ...] = ()

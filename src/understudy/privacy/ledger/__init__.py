@@ -10,7 +10,7 @@ from understudy.privacy.ledger.entries import (
     MAX_ENTRIES,
     MAX_STOPS,
     Entry,
-    Unit,
+    UnitName,
     check_rows_per_person,
 )
 from understudy.privacy.ledger.file import FREE_SESSIONS, Accepted, LedgerFile, mark_session
@@ -25,7 +25,7 @@ __all__ = [
     "Entry",
     "Ledger",
     "LedgerFile",
-    "Unit",
+    "UnitName",
     "check_rows_per_person",
     "mark_session",
 ]

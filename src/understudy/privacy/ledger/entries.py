@@ -9,7 +9,7 @@ from typing import Any, Literal
 from understudy.errors import InputError
 from understudy.privacy.budget import total
 
-Unit = Literal["row", "person"]
+UnitName = Literal["row", "person"]
 """What a guarantee protects: a row, or a person with all rows of theirs."""
 
 MAX_ROWS_PER_PERSON = 1_000_000
@@ -61,11 +61,11 @@ def is_wording(text: Any) -> bool:
     return isinstance(text, str)
 
 
-def check_unit(unit: Any) -> Unit:
+def check_unit(unit: Any) -> UnitName:
     """Return what a guarantee protects if it can be that."""
     if unit not in ("row", "person"):
         raise InputError(f"unit must be row or person, not {unit!r}.")
-    checked: Unit = unit
+    checked: UnitName = unit
     return checked
 
 

@@ -25,7 +25,7 @@ from understudy.privacy.budget import (
     total,
 )
 from understudy.privacy.ledger.claims import Claims, ReservedClaims
-from understudy.privacy.ledger.entries import Unit, check_unit, list_questions
+from understudy.privacy.ledger.entries import UnitName, check_unit, list_questions
 from understudy.privacy.ledger.lock import NOTHING_ASKED, PRICE_STAYS, hold_lock
 from understudy.privacy.ledger.release import Ledger
 
@@ -109,7 +109,7 @@ class LedgerFile:
         epsilon: float,
         delta: float = 0.0,
         neighbours: Neighbours = "add_remove",
-        unit: Unit = "row",
+        unit: UnitName = "row",
     ) -> LedgerFile:
         """Start a ledger for a table; a file that is already there is left alone."""
         Ledger(epsilon, delta, neighbours, unit=unit)  # refuses what does not go together
@@ -168,7 +168,7 @@ class LedgerFile:
         self._check_table(self.read(), table)
 
     def check_release(
-        self, epsilon: float, delta: float, neighbours: Neighbours, unit: Unit = "row"
+        self, epsilon: float, delta: float, neighbours: Neighbours, unit: UnitName = "row"
     ) -> None:
         """Refuse a release that :meth:`reserve` would refuse; nothing is written."""
         self._check_release(self.read(), epsilon, delta, neighbours, unit)
@@ -186,7 +186,7 @@ class LedgerFile:
         epsilon: float,
         delta: float,
         neighbours: Neighbours,
-        unit: Unit = "row",
+        unit: UnitName = "row",
         *,
         details: Mapping[str, str] | None = None,
         check: Callable[[Mapping[str, Any]], None] | None = None,

@@ -30,7 +30,7 @@ from understudy.privacy.ledger.entries import (
     MAX_STOPS,
     STOP_RATIO,
     Entry,
-    Unit,
+    UnitName,
     check_public,
     check_rows_per_person,
     check_unit,
@@ -91,7 +91,7 @@ class Ledger:
     private: bool = True
     entries: list[Entry] = field(default_factory=list)
     rows_per_person: int = 1
-    unit: Unit = "row"
+    unit: UnitName = "row"
     trust: str = ""
     taken_as_public: tuple[str, ...] = ()
     stop_delta: float = 0.0

@@ -16,8 +16,8 @@ from understudy.hub.policy import Operation
 from understudy.hub.records import read_job_of
 from understudy.hub.web import lists
 from understudy.hub.web.documents import (
-    Cost,
     DecisionSent,
+    GivenCost,
     Id,
     Listing,
     PageNumber,
@@ -44,8 +44,8 @@ def show_preview(hub: TheHub, user: Bearer, dataset: Id, sent: PreviewSent) -> d
     if seen.problem:
         raise InputError(seen.problem)
     return {
-        "price": Cost.from_spent(seen.price).model_dump(),
-        "left_for_you": Cost.from_left(mine).model_dump(),
+        "price": GivenCost.from_spent(seen.price).model_dump(),
+        "left_for_you": GivenCost.from_left(mine).model_dump(),
         "fits": seen.price.fits(mine),
         "expect": list(seen.lines),
         "tables": list(seen.tables),

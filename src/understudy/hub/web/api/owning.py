@@ -21,8 +21,8 @@ from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.web import lists
 from understudy.hub.web.documents import (
     BudgetSent,
-    Cost,
     DatasetSent,
+    GivenCost,
     Id,
     Listing,
     PageNumber,
@@ -38,11 +38,11 @@ from understudy.hub.web.viewer import Bearer, TheHub
 
 router = APIRouter()
 
-Words = Annotated[str, Query(max_length=200, description="Words to search for.")]
+SearchWords = Annotated[str, Query(max_length=200, description="Words to search for.")]
 
 
 @router.get("/datasets", tags=["data sets"])
-def list_datasets(hub: TheHub, user: Bearer, q: Words = "", page: PageNumber = 1) -> Listing:
+def list_datasets(hub: TheHub, user: Bearer, q: SearchWords = "", page: PageNumber = 1) -> Listing:
     """The catalogue."""
     with hub.db.reading() as c:
         found = datasets.catalogue(c, user.id, PageOf(number=page), q.replace("\0", ""))
@@ -57,8 +57,8 @@ def list_datasets(hub: TheHub, user: Bearer, q: Words = "", page: PageNumber = 1
             "mode": one.mode,
             "state": one.state,
             "columns": one.columns,
-            "total": Cost.from_left(one.total).model_dump(),
-            "left": Cost.from_left(one.left).model_dump(),
+            "total": GivenCost.from_left(one.total).model_dump(),
+            "left": GivenCost.from_left(one.left).model_dump(),
             "releases": one.releases,
         }
         for one in found.items
@@ -80,7 +80,7 @@ def show(hub: TheHub, user: Bearer, dataset: Id) -> dict[str, Any]:
     with hub.db.reading() as c:
         found = datasets.show(c, user.id, dataset)
         mine = budgets.read_left_for(c, dataset, user.id)
-    return write_dataset(found) | {"left_for_you": Cost.from_left(mine).model_dump()}
+    return write_dataset(found) | {"left_for_you": GivenCost.from_left(mine).model_dump()}
 
 
 @router.put("/datasets/{dataset}", tags=["owners"])
@@ -194,7 +194,7 @@ def set_budget(
     with hub.db.transaction() as c:
         roles.set_user_budget(c, user.id, dataset, other, total)
         left = budgets.read_left_for(c, dataset, other)
-    return {"left": Cost.from_left(left).model_dump()}
+    return {"left": GivenCost.from_left(left).model_dump()}
 
 
 @router.get("/inbox", tags=["owners"])
@@ -260,7 +260,9 @@ def write_role(role: Role) -> dict[str, Any]:
         "rules": [
             {
                 "operation": rule.operation,
-                "limit": None if rule.limit is None else Cost.from_left(rule.limit).model_dump(),
+                "limit": None
+                if rule.limit is None
+                else GivenCost.from_left(rule.limit).model_dump(),
                 "algorithms": None if rule.algorithms is None else sorted(rule.algorithms),
                 "standing": rule.standing,
             }

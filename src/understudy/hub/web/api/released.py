@@ -22,7 +22,7 @@ from understudy.hub.web.viewer import Bearer, TheHub
 
 router = APIRouter(tags=["releases"])
 
-FileName = Annotated[str, Path(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
+ReleasedName = Annotated[str, Path(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
 QueryText = Annotated[str, Query(min_length=1, max_length=1000)]
 
 
@@ -47,7 +47,7 @@ def show(hub: TheHub, user: Bearer, release: Id) -> dict[str, Any]:
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}}},
 )
-def download(hub: TheHub, user: Bearer, release: Id, name: FileName) -> Response:
+def download(hub: TheHub, user: Bearer, release: Id, name: ReleasedName) -> Response:
     """A file of a release."""
     with hub.db.reading() as c:
         file = find_file(releases.show(c, user.id, release), name)
