@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from names import find_doubled_names
 from rooms import PACKAGE, upward_imports
 
 MAX_LINE = 100
@@ -33,6 +34,7 @@ def main() -> None:
     )
     wide = sorted(_wide_functions(trees), reverse=True)
     repeated = list(_repetitions(files))
+    doubled = list(find_doubled_names())
     rows = (
         ("lines of src", f"{lines:,}"),
         ("upward imports", f"{sum(1 for _ in upward_imports())}"),
@@ -42,6 +44,7 @@ def main() -> None:
         (f"functions with more than {MAX_PARAMETERS} parameters", f"{len(wide)}"),
         ("most parameters of a function", f"{wide[0][0]}, {wide[0][1]}" if wide else "-"),
         (f"pairs of places that share {SHARED_LINES} lines", f"{len(repeated)}"),
+        ("names of classes, types and constants for two things", f"{len(doubled)}"),
     )
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
@@ -51,6 +54,8 @@ def main() -> None:
             print(f"{number} parameters: {name}")
         for pair in repeated:
             print("repeated:", pair)
+        for one in doubled:
+            print("doubled:", one)
 
 
 def _count(tree: ast.AST, kind: type[ast.AST]) -> int:

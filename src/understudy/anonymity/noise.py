@@ -20,7 +20,7 @@ from understudy.data.frames import Frame, as_table
 from understudy.errors import InputError
 
 Floats = NDArray[np.float64]
-NoiseShape = Literal["gaussian", "uniform"]
+NoiseForm = Literal["gaussian", "uniform"]
 
 MAX_NOISE_ROUNDS = 500
 CLOSE_ENOUGH = 1e-6
@@ -28,12 +28,7 @@ CLOSE_ENOUGH = 1e-6
 
 
 def add_noise(
-    table: Frame,
-    name: str,
-    width: float,
-    *,
-    shape: NoiseShape = "gaussian",
-    seed: int | None = None,
+    table: Frame, name: str, width: float, *, shape: NoiseForm = "gaussian", seed: int | None = None
 ) -> Table:
     """Add noise to each number of a column.
 
@@ -55,12 +50,7 @@ def add_noise(
 
 
 def multiply_noise(
-    table: Frame,
-    name: str,
-    width: float,
-    *,
-    shape: NoiseShape = "gaussian",
-    seed: int | None = None,
+    table: Frame, name: str, width: float, *, shape: NoiseForm = "gaussian", seed: int | None = None
 ) -> Table:
     """Multiply each number of a column by 1 plus noise; see :func:`add_noise`."""
     read, numbers = _read_numbers(table, name)
@@ -68,7 +58,7 @@ def multiply_noise(
 
 
 def reconstruct_distribution(
-    noisy: Floats, edges: Floats, width: float, *, shape: NoiseShape = "gaussian"
+    noisy: Floats, edges: Floats, width: float, *, shape: NoiseForm = "gaussian"
 ) -> Floats:
     """The shares of the original values in some bins, from values to which noise was added.
 
@@ -110,7 +100,7 @@ def reconstruct_distribution(
     return shares
 
 
-def _cumulative(points: Floats, width: float, shape: NoiseShape) -> Floats:
+def _cumulative(points: Floats, width: float, shape: NoiseForm) -> Floats:
     """The distribution function of the noise."""
     if shape == "uniform":
         return np.clip((points + width) / (2 * width), 0.0, 1.0)
@@ -119,7 +109,7 @@ def _cumulative(points: Floats, width: float, shape: NoiseShape) -> Floats:
     return np.asarray(ndtr(points / width))
 
 
-def _draw(count: int, width: float, shape: NoiseShape, seed: int | None) -> Floats:
+def _draw(count: int, width: float, shape: NoiseForm, seed: int | None) -> Floats:
     _check_noise(width, shape)
     rng = np.random.default_rng(seed)
     if shape == "uniform":
