@@ -4,7 +4,8 @@
 2. A source distribution and a wheel are built.
 3. Each is installed into an empty environment, which prints its version and synthesizes a table.
 4. The changelog's section becomes the release notes.
-5. The commit is tagged vX.Y.Z. Nothing is pushed or uploaded: that is for a person to do.
+5. Addresses that ``[project.urls]`` lacks are named: people look for them beside a package.
+6. The commit is tagged vX.Y.Z. Nothing is pushed or uploaded: that is for a person to do.
 
 ``--dry-run`` does all of it except the tag, also on a tree that is not clean.
 """
@@ -17,10 +18,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION_FILE = "src/understudy/__init__.py"
+
+ADDRESSES = ("Repository", "Documentation")
+"""Labels that ``[project.urls]`` should have: package indexes show what stands there."""
 
 
 class ReleaseError(Exception):
@@ -63,6 +68,25 @@ def check_tree(root: Path, version: str, *, dry_run: bool) -> None:
         raise ReleaseError(f"v{version} is tagged already; raise __version__ in {VERSION_FILE}.")
     if not dry_run and git(root, "status", "--porcelain"):
         raise ReleaseError("There are changes that are not committed; commit or stash them.")
+
+
+def list_missing_addresses(root: Path) -> list[str]:
+    """The labels that ``[project.urls]`` lacks."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    given = {label.casefold() for label in project.get("urls", {})}
+    return [label for label in ADDRESSES if label.casefold() not in given]
+
+
+def warn_of_missing_addresses(root: Path) -> None:
+    """Say what is missing, in plain words; a release without addresses is still a release."""
+    missing = list_missing_addresses(root)
+    if missing:
+        print(
+            f"Warning: [project.urls] in pyproject.toml has no {' and no '.join(missing)}. Whoever "
+            "finds the package will not find its home: enter the public addresses there, and "
+            "release again.",
+            file=sys.stderr,
+        )
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -151,6 +175,7 @@ def release(root: Path, output: Path, *, dry_run: bool, offline: bool) -> None:
     notes_file = output / f"notes-{version}.md"
     notes_file.write_text(notes, encoding="utf-8")
     print(f"Release notes: {notes_file}")
+    warn_of_missing_addresses(root)
     if dry_run:
         print(f"Dry run: v{version} was not tagged.")
         return

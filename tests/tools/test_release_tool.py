@@ -40,6 +40,7 @@ def checkout(tmp_path: Path) -> Path:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text('__version__ = "1.2.3"\n')
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n\n- More.\n")
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "understudy"\n')
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "Start")
@@ -110,6 +111,52 @@ def test_the_tag_comes_last(tool: Any, checkout: Path, monkeypatch: pytest.Monke
     tool.release(checkout, output, dry_run=False, offline=True)
     assert tool.git(checkout, "tag") == "v1.2.3"
     assert (output / "notes-1.2.3.md").read_text().endswith("- New.\n")
+
+
+@pytest.mark.parametrize(
+    ("urls", "missing"),
+    [
+        ("", ["Repository", "Documentation"]),
+        ('[project.urls]\nMethod = "https://doi.org/x"\n', ["Repository", "Documentation"]),
+        ('[project.urls]\nrepository = "https://example.org"\n', ["Documentation"]),
+        (
+            '[project.urls]\nRepository = "https://a.example"\nDocumentation = "https://b.example"\n',
+            [],
+        ),
+    ],
+)
+def test_addresses_that_are_missing_are_named(
+    tool: Any, checkout: Path, urls: str, missing: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "pyproject.toml").write_text(f'[project]\nname = "understudy"\n{urls}')
+    tool.warn_of_missing_addresses(checkout)
+    warning = capsys.readouterr().err
+    assert [label for label in tool.ADDRESSES if label in warning] == missing
+    assert bool(warning) is bool(missing)
+
+
+def test_addresses_are_asked_for_before_the_tag(
+    tool: Any, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = checkout.parent / f"{checkout.name}-dist"
+    output.mkdir()
+    tags = []
+    monkeypatch.setattr(tool, "build", lambda *_: [])
+    monkeypatch.setattr(
+        tool, "warn_of_missing_addresses", lambda root: tags.append(tool.git(root, "tag"))
+    )
+    (checkout / "CHANGELOG.md").write_text("## 1.2.3\n\n- New.\n")
+    git(checkout, "commit", "--quiet", "--all", "--message", "Notes")
+    git(checkout, "config", "user.name", "Nobody")
+    git(checkout, "config", "user.email", "nobody@example.org")
+    tool.release(checkout, output, dry_run=False, offline=True)
+    assert (tags, tool.git(checkout, "tag")) == ([""], "v1.2.3")
+
+
+def test_addresses_of_the_project_are_of_the_web() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["urls"]
+    assert all(address.startswith("https://") for address in project["urls"].values())
 
 
 @pytest.mark.slow
