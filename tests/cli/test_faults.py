@@ -113,7 +113,8 @@ def test_without_a_place_for_compiled_code_it_runs_and_says_so_once(
     assert ran.stderr.count(b"\n") == 1
     assert b"set NUMBA_CACHE_DIR to a folder of your own" in ran.stderr
     # Every module with kernels takes the same way.
-    modules = ("counting.kernels", "privacy.score_kernels", "privacy.noise_kernels")
+    modules = ("counting.kernels", "counting.merging_kernels", "counting.distinct_kernels")
+    modules += ("privacy.score_kernels", "privacy.noise_kernels")
     modules += ("models.graphical.kernels", "models.sampling_kernels", "data.stream_kernels")
     script = "import " + ", ".join(f"understudy.{name}" for name in modules)
     imported = subprocess.run(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from limits import assert_limits
-from understudy.counting.memory import _check_columns, _check_generalisation, _check_weights
+from understudy.counting.column_checks import check_columns, check_generalisation, check_weights
 
 
 def column(*codes: int, kind: str = "u1") -> Any:
@@ -29,22 +29,22 @@ class Empty(np.ndarray[Any, Any]):
 
 LIMITS = {
     "values": (
-        lambda size: _check_columns({"a": column(0)}, {"a": size}),
+        lambda size: check_columns({"a": column(0)}, {"a": size}),
         [1, 1 << 32],
         [0, (1 << 32) + 1],
     ),
     "codes": (
-        lambda code: _check_columns({"a": column(0, code)}, {"a": 3}),
+        lambda code: check_columns({"a": column(0, code)}, {"a": 3}),
         [0, 2],
         [3],
     ),
     "rows": (
-        lambda number: _check_columns({"a": rows(number).view(Empty)}, {"a": 1}),
+        lambda number: check_columns({"a": rows(number).view(Empty)}, {"a": 1}),
         [0, (1 << 31) - 1],
         [1 << 31],
     ),
     "columns": (
-        lambda columns: _check_columns(columns, {"a": 2, "b": 2}),
+        lambda columns: check_columns(columns, {"a": 2, "b": 2}),
         [{"a": column(0, 1), "b": column(1, 0)}],
         [
             {"a": column(0)},
@@ -55,12 +55,12 @@ LIMITS = {
         ],
     ),
     "weights": (
-        lambda weights: _check_weights(np.array(weights), 2, columns=True),
+        lambda weights: check_weights(np.array(weights), 2, columns=True),
         [[0, 1], [1 << 30, (1 << 30) - 1]],
         [[-1, 2], [1 << 30, 1 << 30], [1], [1.0, 2.0], [[1, 2]]],
     ),
     "generalisation": (
-        lambda mapping: _check_generalisation("a", 1, np.array(mapping), 3),
+        lambda mapping: check_generalisation("a", 1, np.array(mapping), 3),
         [[0, 0, 0], [0, 1, 2]],
         [[0, 1], [0, 1, 3], [-1, 0, 1], [0.0, 1.0, 1.0]],
     ),
@@ -73,7 +73,7 @@ def test_the_last_value_is_taken_and_the_next_is_not(name: str) -> None:
 
 
 def test_what_is_checked_is_counted() -> None:
-    assert _check_columns({"a": column(0, 1, 1)}, {"a": 2}) == 3
-    assert _check_columns({}, {}) == 0
-    assert _check_weights(np.array([2, 5]), 2, columns=True) == 7
-    assert _check_generalisation("a", 1, np.array([0, 1, 0]), 3) == 2
+    assert check_columns({"a": column(0, 1, 1)}, {"a": 2}) == 3
+    assert check_columns({}, {}) == 0
+    assert check_weights(np.array([2, 5]), 2, columns=True) == 7
+    assert check_generalisation("a", 1, np.array([0, 1, 0]), 3) == 2

@@ -380,7 +380,9 @@ def test_columns_that_do_not_fit_are_refused() -> None:
 
 def test_popcount() -> None:
     words = np.array([0, 1, 2**64 - 1, 2**63, 0x0123456789ABCDEF], np.uint64)
-    assert [int(kernels._ones(word)) for word in words] == [int(word).bit_count() for word in words]
+    assert [int(kernels.count_ones(word)) for word in words] == [
+        int(word).bit_count() for word in words
+    ]
 
 
 # More distinct rows than a block

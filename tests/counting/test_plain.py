@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.counting import kernels, layout, plain
+from understudy.counting import distinct_kernels, kernels, layout, plain
 from understudy.counting.memory import MAX_COUNTED_CELLS, MemoryCounter
 from understudy.data.marginals import Axis
 from understudy.errors import InputError
@@ -62,7 +62,7 @@ def test_distinct_keys_get_the_same_numbers(keys: list[int], limit: int, weighte
     words = np.array(keys, np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     weights = np.arange(len(keys) if weighted else 0, dtype=np.uint32)
     outcomes = []
-    for steps in (plain, kernels):
+    for steps in (plain, distinct_kernels):
         ids, examples = np.empty(len(keys), np.uint32), np.zeros(limit, np.uint32)
         found = steps.number_distinct(words, limit, ids, examples)
         if found < 0:

@@ -10,7 +10,7 @@ import pytest
 
 from examples import coded, small_schema
 from understudy import InputError, Ledger, PrivBayes, federate
-from understudy.counting.memory import MAX_ROWS
+from understudy.counting.column_checks import MAX_ROWS
 from understudy.data.marginals import marginal
 from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.holder_rows import HolderRows

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from understudy import Ledger, Schema
-from understudy.counting import kernels, memory
+from understudy.counting import kernel_choice, kernels
 from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal
 from understudy.federation.holder_rows import HolderRows
@@ -100,7 +100,9 @@ def test_a_holder_counts_by_kernels_however_few_its_rows_are(
         loaded.append("kernels")
         return kernels
 
-    monkeypatch.setattr(memory, "_KERNELS", PlainFirst(load, Path("kernels.py"), compiling=4.0))
+    monkeypatch.setattr(
+        kernel_choice, "COUNTING_KERNELS", PlainFirst(load, Path("kernels.py"), compiling=4.0)
+    )
     PrivateRows(rows_of(count)).counter.count([marginal("a")])
     assert not loaded
     holder = HolderRows(rows_of(count), Ledger(1.0), SystemNoise())

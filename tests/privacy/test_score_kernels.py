@@ -15,7 +15,8 @@ import pytest
 
 from examples import coded
 from understudy import InputError, Ledger
-from understudy.counting.memory import MAX_COUNTED_CELLS, MAX_ROWS
+from understudy.counting.column_checks import MAX_ROWS
+from understudy.counting.memory import MAX_COUNTED_CELLS
 from understudy.data.encoding import Coded
 from understudy.data.marginals import Marginal, marginal
 from understudy.privacy import score_kernels

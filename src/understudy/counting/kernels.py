@@ -1,6 +1,9 @@
 """The inner loops of counting in memory, compiled by numba.
 
-Where there is little to count, :mod:`understudy.counting.plain` does it instead.
+Where there is little to count, :mod:`understudy.counting.plain` does it instead. Which tables are
+counted, so that many marginals are summed from few, is up to
+:mod:`understudy.counting.merging_kernels`; equal rows are found by
+:mod:`understudy.counting.distinct_kernels`. What kernels of several files share stands here.
 
 Every kernel is a plain function over arrays: no threads, no Python objects, no global interpreter
 lock. The caller runs one kernel on several Python threads at once, each on its share of the work.
@@ -63,167 +66,13 @@ def outline(
                 if product > limit:
                     product = TOO_LARGE
             if axes.sizes[axis] > 1:
-                masks[m, axis >> 6] |= _bit(axis)
+                masks[m, axis >> 6] |= axis_bit(axis)
         cells[m] = product
 
 
 @kernel(nogil=True)
-def merge(
-    masks: Array,
-    cells: Array,
-    closures: Array,
-    axes: Axes,
-    rows: int,
-    owner: Array,
-    tables: Array,
-) -> None:
-    """Decide which tables to count so that every marginal can be summed from one of them.
-
-    This takes the sharing of prefixes to its end: the table over (a, b, c, d, e) costs one pass
-    over the rows and holds ten triples. Greedily, the first marginal without a table starts one,
-    which then takes in the axis that saves most, while it saves anything. An axis of level 0 also
-    provides the coarser levels of its attribute.
-
-    The unit of cost is one row counted into a small table. Summing one cell for one marginal costs
-    about as much, and a row of a table of MERGED_CELLS some three more, as that no longer fits the
-    caches (measured). Marginals are compared with those near them only (`window`), so that planning
-    stays a small part of counting.
-
-    Parameters
-    ----------
-    masks : uint64 (marginals, words)
-        Sorted, so that marginals with the same leading axes are near each other.
-    cells : int64 (marginals,)
-        Sizes of their tables, at most MERGED_CELLS each.
-    closures : uint64 (axes, words)
-        Per axis, the mask of the axes that it provides.
-    rows : int
-        Rows to count (after collapsing).
-    owner : int64 (marginals,), written
-        The marginal whose table each is summed from.
-    tables : uint64 (marginals, words), written
-        For the owners, the axes of the table to count.
-    """
-    words = masks.shape[1]
-    window = min(max(rows // 32, 1), 4096)
-    pending = np.empty(window, np.int64)
-    gains = np.zeros(len(axes.sizes), np.int64)
-    table = np.empty(words, np.uint64)
-    provided = np.empty(words, np.uint64)
-    for begin in range(0, len(masks), window):
-        waiting = min(window, len(masks) - begin)
-        for i in range(waiting):
-            pending[i] = begin + i
-        while waiting > 0:
-            seed = pending[0]
-            size = cells[seed]
-            _copy(masks[seed], table)
-            _close(table, closures, provided)
-            while True:
-                served = _gains(masks, pending[:waiting], provided, gains)
-                axis, new_size = _best(gains, table, size, served, axes, rows)
-                if axis < 0:
-                    break
-                if axes.base[axis] == axis:  # level 0 replaces the coarser levels of its attribute
-                    for w in range(words):
-                        table[w] &= ~closures[axis, w]
-                table[axis >> 6] |= _bit(axis)
-                size = new_size
-                _close(table, closures, provided)
-            _copy(table, tables[seed])
-            left = 0
-            for i in range(waiting):
-                m = pending[i]
-                if _within(masks[m], provided):
-                    owner[m] = seed
-                else:
-                    pending[left] = m
-                    left += 1
-            waiting = left
-
-
-@kernel(nogil=True)
-def _gains(masks: Array, pending: Array, provided: Array, gains: Array) -> int:
-    """Per axis, how many pending marginals lack just that axis; returns how many lack nothing."""
-    _clear(gains)
-    served = 0
-    one = np.uint64(1)
-    none = np.uint64(0)
-    for m in pending:
-        missing = none
-        word = 0
-        lone = True
-        for w in range(masks.shape[1]):
-            rest = masks[m, w] & ~provided[w]
-            if rest != none:
-                if missing != none:
-                    lone = False
-                missing = rest
-                word = w
-        if missing == none:
-            served += 1
-        elif lone and missing & (missing - one) == none:
-            gains[word * 64 + 63 - np.int64(_ones(missing - one))] += 1
-    return served
-
-
-@kernel(nogil=True)
-def _best(
-    gains: Array, table: Array, size: int, served: int, axes: Axes, rows: int
-) -> tuple[int, int]:
-    """The axis that saves most when added to a table, and the table's size with it; -1 if none
-    saves anything.
-    """
-    best = -1
-    best_size = 0
-    best_saving = 0.0
-    sizes, base = axes.sizes, axes.base
-    first = 0
-    # The axes of one attribute are numbered consecutively, from its level 0.
-    while first < len(sizes):
-        end = first
-        total = 0
-        replaced = 1
-        while end < len(sizes) and base[end] == first:
-            total += gains[end]
-            if table[end >> 6] & _bit(end) != np.uint64(0):
-                replaced *= sizes[end]
-            end += 1
-        if total > 0:
-            for axis in range(first, end):
-                gain = total if axis == first else gains[axis]
-                grown = size * sizes[axis] // (replaced if axis == first else 1)
-                if gain == 0 or grown > MERGED_CELLS:
-                    continue
-                more = grown - size
-                slower = 3.0 * rows * more / MERGED_CELLS
-                summing = 1.0 * more * (served + gain)
-                saving = gain * rows - slower - summing
-                if saving > best_saving:
-                    best, best_size, best_saving = axis, grown, saving
-        first = end
-    return best, best_size
-
-
-@kernel(nogil=True)
-def _close(table: Array, closures: Array, provided: Array) -> None:
-    _clear(provided)
-    for axis in range(len(closures)):
-        if table[axis >> 6] & _bit(axis) != np.uint64(0):
-            for w in range(len(provided)):
-                provided[w] |= closures[axis, w]
-
-
-@kernel(nogil=True)
-def _within(mask: Array, other: Array) -> bool:
-    beyond = np.uint64(0)
-    for w in range(len(mask)):
-        beyond |= mask[w] & ~other[w]
-    return bool(beyond == np.uint64(0))
-
-
-@kernel(nogil=True)
-def _bit(axis: int) -> WideInteger:
+def axis_bit(axis: int) -> WideInteger:
+    """The bit of an axis in its word of a mask."""
     return np.uint64(1) << np.uint64(63 - (axis & 63))
 
 
@@ -253,7 +102,7 @@ def count_merged(
         depth = 0
         cells = 1
         for axis in range(len(axes.sizes)):
-            if tables.masks[t, axis >> 6] & _bit(axis) != np.uint64(0):
+            if tables.masks[t, axis >> 6] & axis_bit(axis) != np.uint64(0):
                 own[depth] = axis
                 depth += 1
                 cells *= axes.sizes[axis]
@@ -261,7 +110,7 @@ def count_merged(
         # side, taken in turn, avoid that wait (3x on skewed data), while they fit the cache and are
         # few beside the rows.
         lanes = 4 if cells <= LANE_CELLS and 4 * cells <= last - first else 1
-        _clear(counts[: lanes * cells])
+        clear(counts[: lanes * cells])
         tally(columns, own[:depth], axes.sizes, first, last, index, lanes, counts[: lanes * cells])
         table = counts[:cells]
         for lane in range(1, lanes):
@@ -322,7 +171,7 @@ def tally(
     for begin in range(first, last, BLOCK):
         end = min(begin + BLOCK, last)
         block = index[: end - begin]
-        _clear(block)
+        clear(block)
         for j in range(len(marginal)):
             axis = marginal[j]
             place = columns.place[axis]
@@ -424,7 +273,7 @@ def _sum_away(source: Array, outer: int, size: int, inner: int, out: Array) -> N
         begin = o * size * inner
         if inner >= 16:  # long runs: worth a vector operation each
             into = out[o * inner : (o + 1) * inner]
-            _copy(source[begin : begin + inner], into)
+            copy_into(source[begin : begin + inner], into)
             for v in range(1, size):
                 _add_to(into, source[begin + v * inner : begin + (v + 1) * inner])
         else:
@@ -551,7 +400,7 @@ def _recall(words: Array, known: Array, a: int, b: int) -> WideInteger:
 def _two(a: Array, b: Array) -> WideInteger:
     total = np.uint64(0)
     for i in range(len(a)):
-        total += _ones(a[i] & b[i])
+        total += count_ones(a[i] & b[i])
     return np.int64(total)
 
 
@@ -559,7 +408,7 @@ def _two(a: Array, b: Array) -> WideInteger:
 def _three(a: Array, b: Array, c: Array) -> WideInteger:
     total = np.uint64(0)
     for i in range(len(a)):
-        total += _ones(a[i] & b[i] & c[i])
+        total += count_ones(a[i] & b[i] & c[i])
     return np.int64(total)
 
 
@@ -570,11 +419,11 @@ def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
     for i in range(len(a)):
         ab = a[i] & b[i]
         cd = c[i] & d[i]
-        abc += _ones(ab & c[i])
-        abd += _ones(ab & d[i])
-        acd += _ones(a[i] & cd)
-        bcd += _ones(b[i] & cd)
-        abcd += _ones(ab & cd)
+        abc += count_ones(ab & c[i])
+        abd += count_ones(ab & d[i])
+        acd += count_ones(a[i] & cd)
+        bcd += count_ones(b[i] & cd)
+        abcd += count_ones(ab & cd)
     out[0b1110] = abc
     out[0b1101] = abd
     out[0b1011] = acd
@@ -583,7 +432,7 @@ def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
 
 
 @kernel(nogil=True)
-def _ones(word: WideInteger) -> WideInteger:
+def count_ones(word: WideInteger) -> WideInteger:
     """Number of 1 bits in a uint64 (LLVM recognises this and uses the processor's own
     instructions).
     """
@@ -593,89 +442,6 @@ def _ones(word: WideInteger) -> WideInteger:
     )
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-# --- Equal rows
-# -----------------------------------------------------------------------------------------------
-
-
-@kernel(nogil=True)
-def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int:
-    """Number the distinct keys in order of appearance, and stop with -1 once there are more than
-    `limit`.
-
-    Keys are found again by a hash table that grows with their number, so that it is small where
-    they are few.
-
-    Parameters
-    ----------
-    keys : uint64 (rows,)
-    limit : int
-    ids : uint32 (rows,), written
-        The number of each key.
-    examples : uint32 (limit,), written
-        Per number, the first row with that key.
-    """
-    done = 0
-    found = 0
-    bits = 12
-    while True:
-        slots = np.zeros(1 << bits, np.uint32)  # 0 is free, else 1 + the key's number
-        for number in range(found):
-            slots[_slot(keys, keys[examples[number]], examples, slots, bits)] = number + 1
-        done, found = _number_some(
-            keys, done, found, min(limit, len(slots) // 2), ids, examples, slots, bits
-        )
-        if done == len(keys):
-            return found
-        if found == limit:
-            return -1
-        bits += 2
-
-
-@kernel(nogil=True)
-def _number_some(
-    keys: Array,
-    done: int,
-    found: int,
-    most: int,
-    ids: Array,
-    examples: Array,
-    slots: Array,
-    bits: int,
-) -> tuple[int, int]:
-    """Go on from row `done` until more than `most` keys are found; returns how many rows are done,
-    and keys found.
-    """
-    for r in range(done, len(keys)):
-        slot = _slot(keys, keys[r], examples, slots, bits)
-        if slots[slot] == 0:
-            if found == most:
-                return r, found
-            examples[found] = r
-            found += 1
-            slots[slot] = found
-        ids[r] = slots[slot] - 1
-    return len(keys), found
-
-
-@kernel(nogil=True)
-def _slot(keys: Array, key: WideInteger, examples: Array, slots: Array, bits: int) -> WideInteger:
-    """Where a key is, or where it is to be put."""
-    slot = np.int64(
-        (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits)
-    )
-    while slots[slot] != 0 and keys[examples[np.int64(slots[slot]) - 1]] != key:
-        slot = (slot + 1) & (len(slots) - 1)
-    return slot
-
-
-@kernel(nogil=True)
-def sum_weights(ids: Array, weights: Array, totals: Array) -> None:
-    """Add up the weights (uint32; empty where each is 1) of the rows that have each number."""
-    _clear(totals)
-    for r in range(len(ids)):
-        totals[ids[r]] += 1 if len(weights) == 0 else weights[r]
 
 
 # --- Arrays: plain loops, as numba takes seconds to compile numpy's own words for these
@@ -689,13 +455,15 @@ def _add_to(into: Array, other: Array) -> None:
 
 
 @kernel(nogil=True)
-def _copy(source: Array, into: Array) -> None:
+def copy_into(source: Array, into: Array) -> None:
+    """Copy an array into another."""
     for i in range(len(into)):
         into[i] = source[i]
 
 
 @kernel(nogil=True)
-def _clear(array: Array) -> None:
+def clear(array: Array) -> None:
+    """Set all of an array to 0."""
     for i in range(len(array)):
         array[i] = 0
 

@@ -4,8 +4,8 @@ Little is counted in plain NumPy (``plain``). For more, kernels are compiled, an
 it fast, each used where the shape of the data says that it pays:
 
 - **Merged tables.** Marginals that share axes are summed from one larger table, which costs one
-  pass over the rows instead of many (`kernels.merge` has the rule).
-- **Collapsed rows.** Equal rows become one row with a weight (`_collapse` has the rule).
+  pass over the rows instead of many (`merging_kernels.merge` has the rule).
+- **Collapsed rows.** Equal rows become one row with a weight (`distinct` has the rule).
 - **Packed bits.** Marginals of up to four binary attributes are counted 64 rows at a time.
 - **Threads.** The kernels leave Python's lock alone; many tables are shared out among threads, and
   for few tables the rows are.
@@ -16,24 +16,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting import Counter, layout, plain
+from understudy.counting import Counter, kernel_choice, layout, plain
+from understudy.counting.column_checks import (
+    check_columns,
+    check_generalisation,
+    check_weights,
+)
+from understudy.counting.distinct import MAX_SAMPLED_ROWS, collapse_rows, find_distinct
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
-from understudy.machine.plain_first import PlainFirst, thread_count
+from understudy.machine.plain_first import thread_count
 
 MAX_COUNTED_CELLS = 1 << 28
 """The largest table that is counted: 2 GiB."""
 
-MAX_ROWS = (1 << 31) - 1  # squares of counts must fit 64 bits, see curator.score_kernels
-MAX_VALUES = 1 << 32
-
-_SAMPLE_ROWS = 1 << 14
 _THREAD_WORK = 1 << 18  # row visits below which starting threads costs more than it brings
 
 Ints = NDArray[np.int64]
@@ -80,10 +81,10 @@ class MemoryCounter(Counter):
         threads: int | None = None,
         weights: NDArray[Any] | None = None,
     ) -> None:
-        self._rows = _check_columns(codes, sizes)
+        self._rows = check_columns(codes, sizes)
         if weights is not None:
             self._rows, collapse, pack = (
-                _check_weights(weights, self._rows, bool(codes)),
+                check_weights(weights, self._rows, bool(codes)),
                 False,
                 False,
             )
@@ -101,7 +102,7 @@ class MemoryCounter(Counter):
             self._weights = np.empty(0, np.uint32)
         else:
             self._weights = weights.astype(np.uint32)
-        collapsed = _collapse(columns, sizes, self._rows, collapse)
+        collapsed = collapse_rows(columns, sizes, self._rows, collapse)
         if weights is None:
             kept = self._rows
         else:
@@ -171,14 +172,17 @@ class MemoryCounter(Counter):
         """The marginals by numbers; with masks where kernels are to count them."""
         starts, axes = self._lookup(marginals)
         seconds = plain.counting_seconds(len(marginals), len(axes), self._kept)
-        if _KERNELS.kernels_for(seconds) is None:
+        if kernel_choice.COUNTING_KERNELS.kernels_for(seconds) is None:
             cells = plain.outline(starts, axes, self._sizes, self._base, MAX_COUNTED_CELLS)
             self._refuse(marginals, cells)
-            if _KERNELS.kernels_for(plain.summing_seconds(int(cells.sum()))) is None:
+            seconds = plain.summing_seconds(int(cells.sum()))
+            if kernel_choice.COUNTING_KERNELS.kernels_for(seconds) is None:
                 return _Outlined(starts=starts, axes=axes, cells=cells, masks=None)
         cells = np.empty(len(marginals), np.int64)
         masks = np.zeros((len(marginals), self._closures.shape[1]), np.uint64)
-        _load_kernels().outline(axes, starts, self._axes, MAX_COUNTED_CELLS, cells, masks)
+        kernel_choice.load_kernels().outline(
+            axes, starts, self._axes, MAX_COUNTED_CELLS, cells, masks
+        )
         self._refuse(marginals, cells)
         return _Outlined(starts=starts, axes=axes, cells=cells, masks=masks)
 
@@ -190,7 +194,7 @@ class MemoryCounter(Counter):
             plain.count_marginals(asked, self._sizes, *rows, flat)
             return
         packed = self._find_packed(starts, axes)
-        merged = ~packed & (cells <= _load_kernels().MERGED_CELLS)
+        merged = ~packed & (cells <= kernel_choice.load_kernels().MERGED_CELLS)
         self._count_packed(np.flatnonzero(packed), asked, flat)
         self._count_merged(np.flatnonzero(merged), outlined.masks, cells, asked, flat)
         self._count_alone(np.flatnonzero(~packed & ~merged), asked, flat)
@@ -220,7 +224,7 @@ class MemoryCounter(Counter):
                 sum(column.itemsize for column in columns.values()) + np.dtype(np.uint32).itemsize
             )
             most = min(most, room // each)
-        found = _distinct(columns, sizes, most, self._weights if self._collapsed else None)
+        found = find_distinct(columns, sizes, most, self._weights if self._collapsed else None)
         if found is None:
             return None
         examples, weights = found
@@ -244,7 +248,7 @@ class MemoryCounter(Counter):
             )
             for name in self.attributes
         }
-        mask = np.uint64((1 << (self._kept // _SAMPLE_ROWS).bit_length()) - 1)
+        mask = np.uint64((1 << (self._kept // MAX_SAMPLED_ROWS).bit_length()) - 1)
         sampled: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in tables}
         for first in range(0, self._kept, plain.STRETCH):  # short enough to stay in the cache
             rows = slice(first, first + plain.STRETCH)
@@ -286,7 +290,7 @@ class MemoryCounter(Counter):
             axis_sizes.append(sizes[name])
             map_start.append(0)
             for level, mapping in enumerate(generalisations.get(name, ()), start=1):
-                axis_sizes.append(_check_generalisation(name, level, mapping, sizes[name]))
+                axis_sizes.append(check_generalisation(name, level, mapping, sizes[name]))
                 map_start.append(sum(map(len, maps)))
                 maps.append(np.asarray(mapping).astype(np.uint32))
             for level in range(len(axis_sizes) - first):
@@ -399,13 +403,17 @@ class MemoryCounter(Counter):
         single = np.cumsum(np.append(0, self._sizes[axes] == 1))
         depth = binary[starts[1:]] - binary[starts[:-1]]
         rest = np.diff(starts) - depth - (single[starts[1:]] - single[starts[:-1]])
-        return np.asarray((rest == 0) & (depth > 0) & (depth <= _load_kernels().PACKED_AXES))
+        return np.asarray(
+            (rest == 0) & (depth > 0) & (depth <= kernel_choice.load_kernels().PACKED_AXES)
+        )
 
     def _count_packed(
         self, chosen: NDArray[np.intp], asked: layout.MarginalLayout, flat: Ints
     ) -> None:
         def work(part: NDArray[np.intp]) -> None:
-            _load_kernels().count_packed(part, asked, self._sizes, self._packed, self._rows, flat)
+            kernel_choice.load_kernels().count_packed(
+                part, asked, self._sizes, self._packed, self._rows, flat
+            )
 
         self._share(work, chosen, self._packed.words.shape[1])
 
@@ -434,7 +442,7 @@ class MemoryCounter(Counter):
         def work(
             part: NDArray[np.intp], columns: layout.CodeColumns, first: int, last: int, into: Ints
         ) -> None:
-            _load_kernels().count_merged(
+            kernel_choice.load_kernels().count_merged(
                 part, tables, asked, self._axes, columns, first, last, into
             )
 
@@ -444,7 +452,9 @@ class MemoryCounter(Counter):
     def _merge(self, masks: NDArray[np.uint64], cells: Ints) -> tuple[Ints, NDArray[np.uint64]]:
         owner = np.empty(len(masks), np.int64)
         tables = np.zeros_like(masks)
-        _load_kernels().merge(masks, cells, self._closures, self._axes, self._kept, owner, tables)
+        kernel_choice.load_merging().merge(
+            masks, cells, self._closures, self._axes, self._kept, owner, tables
+        )
         return owner, tables
 
     def _count_alone(
@@ -458,7 +468,9 @@ class MemoryCounter(Counter):
         def work(
             part: NDArray[np.intp], columns: layout.CodeColumns, first: int, last: int, into: Ints
         ) -> None:
-            _load_kernels().count_alone(part, asked, self._axes, columns, first, last, into)
+            kernel_choice.load_kernels().count_alone(
+                part, asked, self._axes, columns, first, last, into
+            )
 
         for rows, columns in self._stretches(np.unique(np.concatenate(each))):
             self._share_tables_or_rows(work, chosen, rows, columns, flat)
@@ -520,15 +532,6 @@ class MemoryCounter(Counter):
             list(pool.map(lambda i: work(items[i::portions].copy()), range(portions)))
 
 
-def _load_kernels() -> Any:
-    from understudy.counting import kernels
-
-    return kernels
-
-
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"), compiling=4.0)
-
-
 def _make_room(cells: Ints) -> tuple[Ints, Ints]:
     """Empty tables, one after the other, and where each of them starts."""
     offsets = np.zeros(len(cells) + 1, np.int64)
@@ -576,125 +579,7 @@ class _Matrices:
         return self.narrow.nbytes + self.middle.nbytes + self.wide.nbytes
 
 
-def _check_columns(codes: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) -> int:
-    """Refuse what the kernels could not count safely; returns the number of rows."""
-    if set(codes) != set(sizes):
-        odd = sorted(set(codes) ^ set(sizes))
-        raise InputError(
-            f"Columns and domain sizes differ: {', '.join(map(repr, odd))} is in only one of them."
-        )
-    rows = None
-    for name, column in codes.items():
-        if column.ndim != 1 or column.dtype.kind != "u":
-            raise InputError(f"Column {name!r} is not a one-dimensional array of unsigned codes.")
-        if rows is not None and len(column) != rows:
-            raise InputError(
-                f"Column {name!r} has another number of rows than the columns before it."
-            )
-        rows = len(column)
-        if not 1 <= sizes[name] <= MAX_VALUES:
-            raise InputError(
-                f"Attribute {name!r} has a domain of size {sizes[name]}, not 1 to {MAX_VALUES:,}."
-            )
-        if rows and int(column.max()) >= sizes[name]:
-            raise InputError(f"Column {name!r} has codes outside its domain of size {sizes[name]}.")
-    if rows is not None and rows > MAX_ROWS:
-        raise InputError(
-            f"A table in memory may have up to {MAX_ROWS:,} rows; count larger ones in an engine."
-        )
-    return rows or 0
-
-
-def _check_weights(weights: NDArray[Any], entries: int, columns: bool) -> int:
-    """Refuse weights that do not go with the columns; returns the number of rows."""
-    if weights.ndim != 1 or weights.dtype.kind not in "iu" or (columns and len(weights) != entries):
-        raise InputError("There must be one weight, a whole number, for each entry of the columns.")
-    rows = int(weights.sum(dtype=np.int64))
-    if rows > MAX_ROWS or (len(weights) and int(weights.min()) < 0):
-        raise InputError(f"Weights must not be negative, and add up to at most {MAX_ROWS:,} rows.")
-    return rows
-
-
-def _check_generalisation(name: str, level: int, mapping: NDArray[Any], size: int) -> int:
-    """Refuse a mapping that does not fit its attribute; returns the size of the level."""
-    mapping = np.asarray(mapping)
-    fits = mapping.shape == (size,) and mapping.dtype.kind in "iu"
-    if not fits or int(mapping.min()) < 0 or int(mapping.max()) >= size:
-        raise InputError(
-            f"Level {level} of attribute {name!r} must give each of its {size} base codes a code "
-            f"below {size}."
-        )
-    return int(mapping.max()) + 1
-
-
 def _axes_of(masks: NDArray[np.uint64], axes: int) -> NDArray[np.intp]:
     """The axes that occur in any of the masks."""
     bits = np.unpackbits(np.bitwise_or.reduce(masks, axis=0).astype(">u8").view(np.uint8))
     return np.flatnonzero(bits[:axes])
-
-
-def _collapse(
-    columns: Mapping[str, NDArray[Any]], sizes: Mapping[str, int], rows: int, wanted: bool | None
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]] | None:
-    """Find the distinct rows and how often each occurs, or None where that does not pay.
-
-    It pays when at most half as many rows remain. Finding out costs about as much as counting some
-    twenty tables, so a sample is asked first: with f1 rows that occur in it once and f2 that occur
-    twice, the data has about ``distinct + f1 (f1 - 1) / (2 (f2 + 1))`` distinct rows (Chao's
-    estimate, a lower bound). If that promises to pay, all rows are taken, and left again as soon as
-    more than half have turned out distinct.
-    """
-    if wanted is False or rows == 0:
-        return None
-    if wanted:
-        limit = rows
-    else:
-        limit = rows // 2
-    if not wanted and rows > 2 * _SAMPLE_ROWS:
-        sample = np.linspace(0, rows - 1, _SAMPLE_ROWS).astype(np.intp)
-        found = _distinct(
-            {name: column[sample] for name, column in columns.items()}, sizes, _SAMPLE_ROWS
-        )
-        assert found is not None
-        occurrences = np.bincount(found[1])
-        once, twice = np.append(occurrences, [0, 0, 0])[1:3].tolist()
-        if len(found[0]) + once * (once - 1) / (2 * (twice + 1)) > limit:
-            return None
-    return _distinct(columns, sizes, limit)
-
-
-def _distinct(
-    columns: Mapping[str, NDArray[Any]],
-    sizes: Mapping[str, int],
-    limit: int,
-    weights: NDArray[np.uint32] | None = None,
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]] | None:
-    """Find an example and the number (or weight) of each distinct row, or None if there are more
-    than `limit`.
-
-    Columns are packed into a 64-bit key until the next would not fit; then the keys so far are
-    replaced by small numbers, and packing goes on. So keys are exact, however many columns there
-    are.
-    """
-    rows = len(next(iter(columns.values())))
-    keys = np.zeros(rows, np.uint64)
-    ids = np.empty(rows, np.uint32)
-    examples = np.empty(limit, np.uint32)
-    numbering = _KERNELS.kernels_for(plain.numbering_seconds(rows)) or plain
-    room = 1 << 64
-    for name, column in columns.items():
-        if sizes[name] > room:
-            found = numbering.number_distinct(keys, limit, ids, examples)
-            if found < 0:
-                return None
-            keys[:] = ids
-            room = (1 << 64) // found
-        room //= sizes[name]
-        keys *= np.uint64(sizes[name])
-        keys += column
-    found = numbering.number_distinct(keys, limit, ids, examples)
-    if found < 0:
-        return None
-    totals = np.empty(found, np.uint32)
-    numbering.sum_weights(ids, np.empty(0, np.uint32) if weights is None else weights, totals)
-    return examples[:found].copy(), totals

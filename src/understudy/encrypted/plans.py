@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.counting.memory import MAX_ROWS
+from understudy.counting.column_checks import MAX_ROWS
 from understudy.data.files import read_json, write_json
 from understudy.data.marginals import Axis, Marginal, describe, marginal
 from understudy.data.schema import Schema

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.column_checks import MAX_ROWS
 from understudy.counting.cuboids import Cuboid
-from understudy.counting.memory import MAX_ROWS
 from understudy.counting.sums import Summer
 from understudy.data.cells import Outside, absent_code
 from understudy.data.schema import Attribute, Schema

@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.memory import MAX_ROWS
+from understudy.counting.column_checks import MAX_ROWS
 from understudy.data.bits import Bits
 from understudy.data.marginals import Axis, Marginal, marginal
 from understudy.data.schema import Schema

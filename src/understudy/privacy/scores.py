@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter
-from understudy.counting.memory import MAX_ROWS
+from understudy.counting.column_checks import MAX_ROWS
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
 from understudy.machine.plain_first import PlainFirst

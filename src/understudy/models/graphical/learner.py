@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.memory import MAX_ROWS, MemoryCounter
+from understudy.counting.column_checks import MAX_ROWS
+from understudy.counting.memory import MemoryCounter
 from understudy.data.marginals import Marginal, marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.descent import descend
