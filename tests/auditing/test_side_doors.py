@@ -24,11 +24,14 @@ from outside_view import (
     Seen,
     copy_state,
     neighbours_of,
+    plain_rows,
     seen,
+    written,
 )
 
 import understudy.synthesizers
 from understudy import Independent, PrivBayes, Random, Schema, Table
+from understudy.data.tables import read_table
 from understudy.privacy.central import CentralCurator
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.adaptive import Adaptive
@@ -140,6 +143,25 @@ def test_what_does_not_go_through_a_door_does_not_differ(
     method, without = METHODS[name], seen_without(name)
     there = table_with(method.neighbours, odd)
     assert without == seen(method, there, schema_for(method), tmp_path, beside=without)
+
+
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+@pytest.mark.parametrize(
+    "name",
+    {
+        type(method): name for name, method in METHODS.items() if method.neighbours == "add_remove"
+    }.values(),
+)
+def test_whether_there_is_a_row_at_all_does_not_show(name: str, tmp_path: Path) -> None:
+    method = METHODS[name]
+    empty, one = (
+        read_table(written(tmp_path / f"{len(rows)}.csv", rows)) for rows in ([], plain_rows()[:1])
+    )
+    empty, one = (Table(table.columns, "The table") for table in (empty, one))
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    without = seen(method, empty, schema_for(method), tmp_path / "a")
+    assert without == seen(method, one, schema_for(method), tmp_path / "b")
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -93,6 +93,18 @@ def every_pair() -> Iterator[Any]:
             yield pytest.param(job, ODD_ROWS[odd], marks=marks, id=f"{job}-{odd}")
 
 
+@pytest.mark.parametrize("engine", [[], ["--engine", "duckdb"]], ids=["memory", "duckdb"])
+def test_a_table_without_rows_looks_as_one_with_a_row(engine: list[str], tmp_path: Path) -> None:
+    """No exit status and no refusal tells whether anybody is in the table."""
+    found = []
+    for rows in ([], plain_rows()[:1]):
+        (tmp_path / str(len(rows))).mkdir()
+        table = written(tmp_path / str(len(rows)) / "t.csv", rows)
+        found.append(outcome([*engine, "--method", "independent", "--rows", "30"], table))
+    assert found[0] == found[1]
+    assert found[0][0] == 0
+
+
 @pytest.mark.parametrize(("job", "odd"), list(every_pair()))
 def test_the_whole_command_looks_the_same_from_outside(
     job: str, odd: Row, tmp_path: Path, outcome_without: Callable[[str], tuple[Any, ...]]

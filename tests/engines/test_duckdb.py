@@ -480,12 +480,19 @@ def test_a_damaged_file(folder: Path, tmp_path: Path) -> None:
         PrivBayes(epsilon=1.0).fit(tmp_path / "x.parquet", schema, engine="duckdb")
 
 
-def test_a_table_without_rows(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("a\n")
-    with pytest.raises(InputError, match="has no rows"):
+def test_a_table_without_rows_gives_the_same_model_as_in_memory(tmp_path: Path) -> None:
+    """A refusal would tell that nobody is in it."""
+    (tmp_path / "x.csv").write_text("a,b\n")
+    schema = schema_of(a={"kind": "boolean"}, b={"kind": "integer", "min": 0, "max": 99})
+    told: list[str] = []
+    inside, memory = (
         Independent(epsilon=1.0).fit(
-            tmp_path / "x.csv", schema_of(a={"kind": "boolean"}), engine="duckdb"
+            tmp_path / "x.csv", schema, engine=engine, noise=SeededNoise(1), notify=told.append
         )
+        for engine in ("duckdb", None)
+    )
+    assert inside == memory
+    assert any("There are no rows" in note for note in told)
 
 
 def test_a_file_that_changes_while_it_is_read(

@@ -196,7 +196,7 @@ def test_tables_that_cannot_be_compared_are_refused(
 def test_an_empty_synthetic_file_is_refused_by_name(tmp_path) -> None:
     (tmp_path / "real.csv").write_text("a\n1\n")
     (tmp_path / "synthetic.csv").write_text("a\n")
-    with pytest.raises(InputError, match=r"synthetic\.csv has a header but no rows"):
+    with pytest.raises(InputError, match=r"synthetic\.csv has no rows"):
         evaluate(tmp_path / "real.csv", tmp_path / "synthetic.csv")
 
 

@@ -326,6 +326,17 @@ def test_missing_cells_are_counted_as_they_stand_in_the_file(tmp_path: Path) -> 
     assert (rows.cells, rows.with_more) == (2, (0.25, 0.0))
 
 
+def test_empty_cells_of_free_text_do_not_count_among_those_of_a_row(tmp_path: Path) -> None:
+    """What became of the text is told by itself."""
+    remarks = [f"remark number {place} of many" if place % 2 else "" for place in range(300)]
+    real = "".join(f"{place % 7},{remark}\n" for place, remark in enumerate(remarks))
+    (tmp_path / "real.csv").write_text("n,remark\n" + real.replace("0,", ",", 1))
+    (tmp_path / "other.csv").write_text("n,remark\n,[text]\n" + "1,[text]\n" * 299)
+    tables = compare_originals(tmp_path / "real.csv", tmp_path / "other.csv")
+    assert tables.missing["remark"] == (0.5, 0.0)
+    assert missing_rows(tables) is None
+
+
 def test_a_mark_that_the_schema_lists_is_a_value_and_one_that_it_names_is_missing(
     tmp_path: Path,
 ) -> None:

@@ -448,8 +448,8 @@ def test_the_analyst_is_killed(town: Town) -> None:
 
 @pytest.mark.thorough
 def test_odd_holders(tmp_path: Path) -> None:
-    """One without rows does not start; one with another schema ends the run before anything is
-    asked.
+    """One without rows answers as all do: a refusal would tell that nobody is in its table. One
+    with another schema ends the run before anything is asked.
     """
     town = Town(tmp_path, ("empty", "full", "other"), allowance=2.0)
     (tmp_path / "empty.csv").write_text("age,sex,smoker,ward\n")
@@ -463,9 +463,6 @@ def test_odd_holders(tmp_path: Path) -> None:
     other = town.sites["other"].options
     other[other.index("schema.json")] = "smaller.json"
     try:
-        town.sites["empty"].start()
-        assert town.sites["empty"].process.wait() == 2  # type: ignore[union-attr]
-        assert "empty.csv has a header but no rows" in town.sites.pop("empty").said
         town.start()
         sentence = "The holder other has rows of another schema; compare the two files"
         with pytest.raises(HolderRefused, match=sentence):

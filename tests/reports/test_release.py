@@ -249,6 +249,28 @@ def test_a_frequent_value_stands_below_the_histogram_and_a_wide_end_is_told() ->
     assert "Beyond the picture: 50 to 9999: 5.00%." in drawn
 
 
+def test_an_end_too_narrow_to_be_seen_is_told_and_makes_no_line() -> None:
+    edges = (0, 10_000, 20_000, 40_000, 40_004)
+    values = ShownValues("n", tuple("abcd"), True, False, edges, "integer")
+    shares = [np.array([0.25, 0.25, 0.4998, 0.0002]), np.array([0.25, 0.25, 0.5, 0.0])]
+    drawn = distribution(
+        values, [ValueShares("real", shares[1]), ValueShares("synthetic", shares[0])]
+    )
+    assert drawn.count("<rect") == 3
+    assert "Beyond the picture: d: real 0.00%, synthetic 0.02%." in drawn
+
+
+def test_frequent_values_and_next_to_nothing_beside_them_have_bars_alone() -> None:
+    edges = (1, 2, 3, 4, 8)
+    values = ShownValues("n", ("1", "2", "3", "4 to 7"), True, False, edges, "integer")
+    shares = [np.array([0.3, 0.4, 0.3, 0.0]), np.array([0.3, 0.399, 0.3, 0.001])]
+    drawn = distribution(
+        values, [ValueShares("real", shares[0]), ValueShares("synthetic", shares[1])]
+    )
+    assert "<svg" not in drawn
+    assert "<span>4 to 7</span>" in drawn
+
+
 def test_a_bin_for_zero_alone_stands_below_the_histogram() -> None:
     """By its area it would stand so high that no other bar could be seen."""
     values = ShownValues(

@@ -63,15 +63,15 @@ def _frame_as_table(frame: Frame) -> tuple[Table, Library]:
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         names = [str(name) for name in frame.columns]
-        _check(names, len(frame))
+        _check(names)
         columns = {name: _from_pandas(pandas, frame.iloc[:, i]) for i, name in enumerate(names)}
         return Table(columns, "The frame"), "pandas"
     if polars is not None and isinstance(frame, polars.DataFrame):
-        _check(frame.columns, frame.height)
+        _check(frame.columns)
         columns = {series.name: _from_polars(polars, series) for series in frame}
         return Table(columns, "The frame"), "polars"
     if arrow is not None and isinstance(frame, arrow.Table):
-        _check(frame.column_names, frame.num_rows)
+        _check(frame.column_names)
         columns = {name: _from_arrow(arrow, frame[name]) for name in frame.column_names}
         return Table(columns, "The frame"), "arrow"
     raise InputError(
@@ -102,14 +102,12 @@ def convert(table: Table, library: Library) -> Frame:
     return as_frame(table, library)
 
 
-def _check(names: list[str], rows: int) -> None:
+def _check(names: list[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"The frame has two columns named {twice!r}; rename one of them.")
     if not names:
         raise InputError("The frame has no columns.")
-    if rows == 0:
-        raise InputError("The frame has no rows; nothing can be learned from it.")
 
 
 def _empty(rows: int) -> Column:

@@ -88,10 +88,6 @@ def read_table(
         loader = _Loader(engine, path, options, notify, Path(spill))
         kinds = loader.load()
         rows = _one(engine, "SELECT count(*) FROM raw")
-        if rows == 0:
-            raise InputError(
-                f"The table {path} has a header but no rows; nothing can be learned from it."
-            )
         with loader.name_unreadable():
             columns = _fetch_columns(engine, kinds, skip, rows)
         if any(len(column.values) != rows for column in columns.values()):

@@ -17,7 +17,6 @@ from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import Raw
 from understudy.engines.persons import limit_rows_per_person, whose
 from understudy.engines.rows import COLUMNS_AT_A_TIME, EngineTable, explain_change, make_batches
-from understudy.errors import InputError
 from understudy.privacy.contributions import LeftOut
 
 
@@ -62,8 +61,6 @@ class EngineColumns:
         self._table.check_rows(rows)
         if self._person is not None:
             self.left_out = self._count_left_out(self._person, rows)
-        elif rows == 0:  # whether any of a person's rows counts is private
-            raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
 
     def _rows(self, columns: Sequence[_EngineColumn]) -> str:
         """The rows that count, as the texts of their cells."""

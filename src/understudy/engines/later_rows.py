@@ -13,7 +13,6 @@ from understudy.counting.sums import Summer
 from understudy.data.schema import Schema
 from understudy.engines.rows import EngineRows, EngineTable, explain_change
 from understudy.engines.sums import EngineSummer
-from understudy.errors import InputError
 
 
 class LaterRows:
@@ -24,8 +23,6 @@ class LaterRows:
         self.schema = schema.order_as(table.names, table.source)
         found = table.engine.numbers(f"SELECT count(*) FROM {table.engine.relation}")
         self.rows = int(found[0][0])
-        if self.rows == 0:
-            raise InputError(f"{table.source} has no rows; nothing can be learned from it.")
         table.check_rows(self.rows)
 
     @cached_property

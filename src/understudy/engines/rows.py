@@ -175,8 +175,6 @@ class EngineRows:
         engine.check_unchanged()
         (self.rows,) = self._one(f"SELECT count(*) FROM {self._make_name('coded')}")
         self.left_out = self._count_left_out(table.read(self.cells, person), person, most)
-        if self.rows == 0 and not self.left_out:  # whether any of them is somebody's is private
-            raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
         table.check_rows(self.rows)
         self.distinct = self.rows
         self._collapse(names)

@@ -49,7 +49,7 @@ class Originals(Comparison):
     missing
         Per column the share of raw cells that are missing, real and synthetic.
     missing_cells
-        Per row, how many of its cells are missing, real and synthetic.
+        Per row, how many cells of the columns that are compared are missing, real and synthetic.
     absent
         Columns that the synthetic table does not have.
     replaced
@@ -123,8 +123,9 @@ class _Cutter:
         schema = Schema(tuple(cut.attribute for cut in compared.values()))
         sides = [self.side(place, schema, compared) for place in range(2)]
         missing = {name: self.missing(name) for name in names}
+        # Free text has nothing missing where one word stands for all of it, and is told as lost.
         rows = [
-            np.stack([pair[place] for pair in missing.values()]).sum(axis=0) for place in range(2)
+            np.stack([missing[name][place] for name in compared]).sum(axis=0) for place in range(2)
         ]
         return Originals(
             schema,

@@ -141,9 +141,8 @@ class MemorySource:
         """Code the rows that count."""
         table = self._counting[0]
         coded = encode(table, schema)
-        return coded, _notes(
-            self.describe_left_out(), [*coded.outside, *find_violations(table, coded)]
-        )
+        found: list[Outside | Violation] = [*coded.outside, *find_violations(table, coded)]
+        return coded, _notes(coded.rows, self.describe_left_out(), found)
 
     def open(self, schema: Schema) -> tuple[Coded, list[str]]:
         """Code the rows that count."""
@@ -205,7 +204,7 @@ class EngineSource:
             left_out = str(coded.left_out)
         counter = CuboidCounter(coded)
         broken = count_violations(counter, coded.schema)
-        return counter, _notes(left_out, [*coded.outside, *broken])
+        return counter, _notes(coded.rows, left_out, [*coded.outside, *broken])
 
     def open(self, schema: Schema) -> tuple[CuboidCounter, list[str]]:
         """Code the rows when a table is counted; at once where rows of persons are to be left
@@ -230,9 +229,13 @@ def count_violations(counter: CuboidCounter, schema: Schema) -> list[Violation]:
     return found
 
 
-def _notes(left_out: str | None, found: Iterable[Outside | Violation]) -> list[str]:
-    """What the owner should know about coded rows."""
+def _notes(rows: int, left_out: str | None, found: Iterable[Outside | Violation]) -> list[str]:
+    """What the owner should know about coded rows. That there are none is no error: a refusal would
+    tell everybody that nobody is in the table.
+    """
     notes: list[str] = []
+    if rows == 0:
+        notes.append("There are no rows, so what comes out is noise alone.")
     for one in found:
         if isinstance(one, Outside):
             notes.append(OutsideNote(one))

@@ -37,6 +37,11 @@ WIDE_END, LIGHT_END = 1.5, 0.15
 rows than this, is left out of the picture and told in words.
 """
 
+NEXT_TO_NOTHING = 0.01
+"""Bins with no more of the rows, together, are worth no picture; nor is such a bin at the end that
+is too narrow to be seen: it would stand there as a line, higher than all others.
+"""
+
 
 @dataclass(frozen=True)
 class ShownValues:
@@ -292,7 +297,7 @@ def _density(values: ShownValues, tables: Sequence[ValueShares]) -> str:
     assert values.edges is not None
     widths = values.widths
     shown = _without_spikes(values, tables)
-    shown, beyond = _without_wide_ends(shown, widths, tables)
+    shown, beyond = _without_unfit_ends(shown, widths, tables)
     below = [code for code in range(len(values.labels)) if code not in {*shown, *beyond}]
     edges = (values.edges[shown[0]], values.edges[shown[-1] + 1])
     unit = (_WIDE - _LEFT - 4) / (edges[1] - edges[0])
@@ -301,8 +306,8 @@ def _density(values: ShownValues, tables: Sequence[ValueShares]) -> str:
     outside = [code for code in range(len(heights)) if code not in shown]
     heights[outside] = 0.0
     top = max(_reach(table, heights) for table in tables)
-    if top == 0 and not beyond:  # nothing but single values: a picture would be empty
-        return _bars(values, tables, _find_held(below, tables))
+    if not beyond and _hold_nothing(shown, tables):  # nothing but single values
+        return _bars(values, tables, _find_held(range(len(values.labels)), tables))
     top = top or 1.0
     boxes = [
         _Box(
@@ -346,17 +351,26 @@ def _without_spikes(values: ShownValues, tables: Sequence[ValueShares]) -> list[
     return [code for code in codes if not single[code] or density[code] <= highest] or [*codes]
 
 
-def _without_wide_ends(
+def _hold_nothing(codes: Sequence[int], tables: Sequence[ValueShares]) -> bool:
+    """Whether hardly any row of any table is in these bins."""
+    return all(float(table.shares[codes].sum()) <= NEXT_TO_NOTHING for table in tables)
+
+
+def _without_unfit_ends(
     codes: list[int], widths: NDArray[np.float64], tables: Sequence[ValueShares]
 ) -> tuple[list[int], list[int]]:
-    """The bins without those at the ends that would leave no room for the others."""
+    """The bins without those at the ends that would leave no room for the others, or are too narrow
+    to be seen.
+    """
     kept, beyond = list(codes), []
     for end in (-1, 0, -1, 0):
         if len(kept) < 3:
             break
         rest = [code for code in kept if code != kept[end]]
+        width, others = widths[kept[end]], widths[rest].sum()
         light = all(table.shares[kept[end]] <= LIGHT_END for table in tables)
-        if light and widths[kept[end]] > WIDE_END * widths[rest].sum():
+        unseen = width < NARROWEST * others and _hold_nothing([kept[end]], tables)
+        if unseen or (light and width > WIDE_END * others):
             beyond.append(kept[end])
             kept = rest
     return kept, sorted(beyond)
