@@ -318,6 +318,18 @@ def test_a_session_is_its_openers_alone(parties):
         assert "opened by somebody else" in answer.content["sentence"]
 
 
+def test_the_name_of_an_open_session_is_taken(parties):
+    heard = []
+    link = MemoryLink(parties.service, lambda asked, _: heard.append(asked))
+    with EncryptedSession(link, parties.store, epsilon=1.0):
+        opening = next(one for one in heard if Message.from_bytes(one).kind == "open")
+        terms = Message.from_bytes(opening).content
+        asked = Message("open", {**terms, "epsilon": 2.0})
+        again = Message.from_bytes(parties.service.answer(asked.to_bytes()))
+    assert again.kind == "refused"
+    assert "a session of that name already" in again.content["sentence"]
+
+
 def test_a_recorded_opening_opens_nothing_again(parties):
     heard = []
     link = MemoryLink(parties.service, lambda asked, _: heard.append(asked))
