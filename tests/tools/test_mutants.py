@@ -141,6 +141,19 @@ def test_unrecorded_mutants_are_judged_by_the_files_that_import_their_module() -
     assert set(files) >= {file for file in project.find_test_files() if "tests/privacy/" in file}
 
 
+def test_tests_that_use_what_a_module_is_for_are_likely_to_see_it() -> None:
+    """What is private in a module has no name in tests: they reach it by what is public."""
+    project = mutants.Project.load(TOOLS / "mutants.toml")
+    file = "understudy/release/questions.py"
+    private = next(
+        mutant
+        for mutant in mutants.find_mutants(file, project.read(file))
+        if mutant.function == "_entry"
+    )
+    files = mutants.choose_files(private, project.root, project.find_test_files())
+    assert files.index("tests/privacy/test_sums.py") < 8
+
+
 def test_every_explained_mutant_has_a_reason() -> None:
     project = mutants.Project.load(TOOLS / "mutants.toml")
     for entry in (*project.equivalent, *project.survivors):
