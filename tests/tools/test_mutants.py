@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(not TOOLS.is_dir(), reason="the tools are not here"),
 ]
+likely_tests = pytest.importorskip("likely_tests")
 mutants = pytest.importorskip("mutants")
 mutations = pytest.importorskip("mutations")
 
@@ -141,7 +142,7 @@ def test_unrecorded_mutants_are_judged_by_the_files_that_import_their_module() -
     assert set(files) >= {file for file in project.find_test_files() if "tests/privacy/" in file}
 
 
-def test_tests_that_use_what_a_module_is_for_are_likely_to_see_it() -> None:
+def test_what_a_module_is_for_counts_as_much_as_what_stands_beside_a_change() -> None:
     """What is private in a module has no name in tests: they reach it by what is public."""
     project = mutants.Project.load(TOOLS / "mutants.toml")
     file = "understudy/release/questions.py"
@@ -150,8 +151,9 @@ def test_tests_that_use_what_a_module_is_for_are_likely_to_see_it() -> None:
         for mutant in mutants.find_mutants(file, project.read(file))
         if mutant.function == "_entry"
     )
-    files = mutants.choose_files(private, project.root, project.find_test_files())
-    assert files.index("tests/privacy/test_sums.py") < 8
+    names = likely_tests.find_names(private, project.root)
+    assert names["open_curator"] == names["_entry"] == likely_tests.NEAR
+    assert "_read_schema" not in likely_tests.find_public(project.read(file))
 
 
 def test_every_explained_mutant_has_a_reason() -> None:
