@@ -21,12 +21,13 @@ hub-demo: $(VENV)/hub.stamp  ## a hub with people, data and requests in every st
 ORACLES = pycanon==1.3.6 phe==1.5.0
 ORACLES_JS = oidc-provider@9.13.3
 
+CORES = $(shell getconf _NPROCESSORS_ONLN)
 # One more process than there are cores: some tests wait, for servers and for other processes.
-WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+WORKERS ?= $(shell echo $$(($(CORES) + 1)))
 PYTEST = -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # All cores have a process of tests: threads of linear algebra would only wait for each other.
-test test-thorough test-python test-gan test-slow test-orders: export OMP_NUM_THREADS = 1
+test test-thorough test-python test-gan test-slow test-orders audit: export OMP_NUM_THREADS = 1
 
 test: $(VENV)/dev.stamp  ## install and run the tests: minutes, and all that guards privacy
 	$(BIN)/python $(PYTEST) -m "not slow and not thorough" $(ARGS)
@@ -80,8 +81,8 @@ docs: $(VENV)/dev.stamp  ## build the site; a broken link or an outdated table i
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md and attacks.md
-	$(BIN)/python -m pytest tests/auditing -m "slow or not slow" $(ARGS)
-	$(BIN)/python tools/audit_page.py --runs $(or $(RUNS),2000)
+	$(BIN)/python tools/audit_page.py --runs $(or $(RUNS),2000) --processes $(CORES)
+	$(BIN)/python -m pytest tests/auditing -m "slow or not slow" --numprocesses $(CORES) --dist load $(ARGS)
 
 mutants: $(VENV)/dev.stamp  ## put one fault at a time into the code; writes docs/mutants.md (SAMPLE=200 for some)
 	$(BIN)/python tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections import Counter
@@ -25,6 +26,7 @@ QUICK = (
 NEAR = 3
 """Lines around a change whose names count as often as this."""
 
+_DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 
 
@@ -32,8 +34,8 @@ def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
     """The test files of a module, of its room, and those that import it.
 
     Its own and the limits of its room come first, and quick transcripts; then those that share the
-    rarest names with the code around the change. Other transcripts come after the first few: they
-    see much, and take their time. Audits come last.
+    rarest names with the code around the change, or use what the module is for. Other transcripts
+    come after the first few: they see much, and take their time. Audits come last.
     """
     path = Path(mutant.file)
     module = ".".join(path.with_suffix("").parts)
@@ -70,7 +72,14 @@ def find_names(mutant: Mutant, root: Path) -> Counter[str]:
         dict.fromkeys(_NAME.findall("\n".join(lines[max(line - 20, 0) : line + 20])), 1)
     )
     names |= Counter(dict.fromkeys([*_NAME.findall(near), *mutant.function.split(".")], NEAR))
+    names |= Counter(dict.fromkeys(find_public(source), NEAR))
     return names
+
+
+def find_public(source: bytes) -> list[str]:
+    """The functions and classes by which others, tests among them, reach what a module does."""
+    found = [node.name for node in ast.parse(source).body if isinstance(node, _DEFINED)]
+    return [name for name in found if not name.startswith("_")]
 
 
 def weigh_files(root: Path, files: Sequence[str], names: Counter[str]) -> dict[str, float]:

@@ -54,7 +54,7 @@ SLOW = 20.0
 
 ENOUGH = 90.0
 """Seconds of tests per mutant: what has survived these is taken as a survivor. Half as many where
-it was not recorded which of them execute the line.
+it was not recorded which of them execute the line, unless ``--enough`` says otherwise.
 """
 
 LEAST_LIMIT = 30.0
@@ -224,6 +224,16 @@ def choose_tests(mutant: Mutant, reach: Reach, sources: dict[str, str]) -> list[
 # ---- one mutant
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How long tests may take, in seconds of CPU."""
+
+    least: float = LEAST_LIMIT
+    """One test, before a mutant that keeps it busy is caught."""
+    enough: float = ENOUGH / 2
+    """All of a mutant, where it was not recorded which of them execute the line."""
+
+
 @dataclass
 class _Chosen:
     """The pytest plugin that runs the chosen tests, in their order, each within its limit.
@@ -234,7 +244,7 @@ class _Chosen:
 
     seconds: Mapping[str, float]
     running: Path
-    least_limit: float
+    limits: Limits
     failing: Collection[str] = ()
     """Tests that fail without a mutant."""
     failed: str = ""
@@ -267,7 +277,7 @@ class _Chosen:
         items[:] = sorted(chosen, key=chosen.__getitem__)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        limit = max(self.least_limit, 10 * self.seconds.get(nodeid, 0.0))
+        limit = max(self.limits.least, 10 * self.seconds.get(nodeid, 0.0))
         self.running.write_text(nodeid)
         # By CPU time, since the machine may be busy; what waits for ever is ended by the clock.
         signal.setitimer(signal.ITIMER_PROF, limit)
@@ -276,7 +286,7 @@ class _Chosen:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
-        if nodeid not in self.seconds and time.process_time() > ENOUGH / 2 and self.session:
+        if nodeid not in self.seconds and time.process_time() > self.limits.enough and self.session:
             self.enough = True
             self.session.shouldstop = "enough"
 
@@ -290,7 +300,7 @@ def run_tests(
     project: Project,
     folder: Path,
     tests: Mapping[str, float],
-    least_limit: float,
+    limits: Limits,
     failing: Collection[str] = (),
 ) -> None:
     """In a process of its own: run tests against the package in a folder and leave a verdict
@@ -317,7 +327,7 @@ def run_tests(
     with (folder / "output").open("w") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
-    chosen = _Chosen(tests, folder / "running", least_limit, failing)
+    chosen = _Chosen(tests, folder / "running", limits, failing)
     files = sorted({test.partition("::")[0] for test in tests})
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--tb=short"]
     temporary = folder / "temporary"
@@ -337,7 +347,7 @@ class _Worker:
 
     project: Project
     folder: Path
-    least_limit: float
+    limits: Limits
     mutant: Mutant | None = None
     started: float = 0.0
     kept: dict[str, tuple[bytes, os.stat_result]] = field(default_factory=dict)
@@ -366,7 +376,7 @@ class _Worker:
         process = os.fork()
         if not process:
             with contextlib.suppress(BaseException):
-                run_tests(self.project, self.folder, tests, self.least_limit, failing)
+                run_tests(self.project, self.folder, tests, self.limits, failing)
             os._exit(0)
         return process
 
@@ -450,7 +460,7 @@ def run_mutants(
     path: Path,
     *,
     processes: int,
-    least_limit: float,
+    limits: Limits,
 ) -> None:
     """Decide mutants, several at a time, and append each result."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -479,9 +489,9 @@ def run_mutants(
         files = project.find_test_files()
         if reach is None:
             jobs = [(m, project.read(m.file), list(choose(m))) for m in mutants]
-            mutants = run_live(project, jobs, write, least_limit)
+            mutants = run_live(project, jobs, write, limits)
         folders = [Path(folder, str(number)) for number in range(processes)]
-        idle = [_Worker(project, each, least_limit) for each in folders]
+        idle = [_Worker(project, each, limits) for each in folders]
 
         def decide(mutants: Iterable[Mutant], failing: Collection[str]) -> dict[Mutant, str]:
             """Decide mutants; returns which test caught each."""
@@ -519,7 +529,7 @@ def run_live(
     project: Project,
     jobs: Sequence[tuple[Mutant, bytes, Sequence[str]]],
     write: Callable[[dict[str, Any]], None],
-    limit: float,
+    limits: Limits,
 ) -> list[Mutant]:
     """Judge what can be judged in functions that are loaded; returns the others.
 
@@ -533,7 +543,7 @@ def run_live(
             sys.path[:0] = [str(project.root / "src"), str(project.root / "tests")]
             os.environ["NUMBA_NUM_THREADS"] = "1"
             os.chdir(project.root)
-            others = judge_live(jobs, write, enough=ENOUGH / 2, limit=limit)
+            others = judge_live(jobs, write, enough=limits.enough, limit=limits.least)
             with os.fdopen(writer, "w") as out:
                 json.dump([mutant.identity for mutant in others], out)
         except BaseException:
@@ -646,6 +656,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--survivors", action="store_true", help="run survivors again")
     parser.add_argument("--page", type=Path, help="where the score is written")
     parser.add_argument("--least-limit", type=float, default=LEAST_LIMIT, help="seconds a test")
+    parser.add_argument(
+        "--enough", type=float, default=ENOUGH / 2, help="seconds a mutant, where --unrecorded"
+    )
     parser.add_argument("--list", action="store_true", help="only list mutants and their tests")
     parser.add_argument(
         "--unrecorded", action="store_true", help="choose tests by what their files import"
@@ -686,9 +699,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (result is None or again) and explain(mutant, project.equivalent) is None:
             left.append(mutant)
     print(f"{len(mutants)} mutants of {len(everything)}, {len(left)} to decide", flush=True)
-    run_mutants(
-        project, left, reach, path, processes=asked.processes, least_limit=asked.least_limit
-    )
+    limits = Limits(least=asked.least_limit, enough=asked.enough)
+    run_mutants(project, left, reach, path, processes=asked.processes, limits=limits)
     results = load_results(path)
     drawn = f"all {len(mutants):,} mutants"
     if asked.sample is not None:

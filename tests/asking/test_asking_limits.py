@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from limits import above, assert_limits, below
+from understudy.asking.domains import infer_schema
 from understudy.asking.functions import bounds_of, share_of
 from understudy.asking.run import AnswerTerms, check_questions
 
@@ -115,3 +116,31 @@ def test_a_share_is_kept_inside_of_its_interval() -> None:
     assert share_of(1.0, 1.0, 0.0, 1.0) == 0.5
     assert share_of(9.0, 1.0, 0.2, 0.6) == 0.6
     assert share_of(1.0, 9.0, 0.2, 0.6) == 0.2
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("count where x = 'f'", "categorical"),
+        ("count where x in ('f', 'm')", "categorical"),
+        ("count where x = true", "boolean"),
+        ("count where x = 3", "real"),
+        ("count where x < 3", "real"),
+        ("count where x <= 3", "real"),
+        ("count where x between 3 and 4", "real"),
+        ("mean x from 0 to 1", "real"),
+        ("histogram x from 0 to 10 by 1", "real"),
+        ("count where x < '2020-01-31'", "date"),
+        ("count where x <= '2020-01-31'", "date"),
+        ("count where x > '2020-01-31'", "date"),
+        ("count where x >= '2020-01-31'", "date"),
+        ("count where x between '2020-01-31' and '2020-02-01'", "date"),
+        ("count where x < '2020-01-31 12:00'", "datetime"),
+        ("count where x = '2020-01-31'", "categorical"),
+        ("mean x from '2020-01-01' to '2020-12-31'", "date"),
+    ],
+)
+def test_a_question_says_of_which_kind_its_column_is(question: str, kind: str) -> None:
+    """Texts that are put in order, or of which a mean is asked, are dates; others are words."""
+    [attribute] = infer_schema([question]).attributes
+    assert (attribute.name, attribute.kind) == ("x", kind)

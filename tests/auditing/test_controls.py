@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -71,15 +73,121 @@ def test_the_command_refuses_what_makes_no_sense(tmp_path: Path) -> None:
     assert run("audit", "doors", "--plot", tmp_path / "nowhere" / "audit.svg").status == 2
 
 
+PAGE = """before
+<!-- audit:sound -->
+old
+<!-- /audit -->
+between
+<!-- audit:costs -->
+<!-- /audit -->
+after
+"""
+
+
 @pytest.mark.thorough
 def test_the_tables_of_the_page_are_replaced(tmp_path: Path) -> None:
     page = tmp_path / "audit.md"
-    page.write_text("before\n<!-- audit:sound -->\nold\n<!-- /audit -->\nafter\n")
-    audit_page.regenerate(page, 200)
+    page.write_text(PAGE)
+    [made] = audit_page.regenerate([page], 200, kept=tmp_path / "kept")
     text = page.read_text()
+    assert not made.failed
     assert "old" not in text
     assert text.startswith("before\n<!-- audit:sound -->\n\n| subject |")
-    assert text.endswith("confidence.\n\n<!-- /audit -->\nafter\n")
+    assert "confidence.\n\n<!-- /audit -->\nbetween\n<!-- audit:costs -->\n\n| table |" in text
+    assert text.endswith("<!-- /audit -->\nafter\n")
+
+
+class Made:
+    """Tables that are made at once, and how often each was."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.stop_at = ""
+
+    def tables(self, runs: int) -> dict[str, Callable[[], str]]:
+        return {name: partial(self.make, name, runs) for name in ("one", "two", "three")}
+
+    def make(self, name: str, runs: int) -> str:
+        if name == self.stop_at:
+            raise KeyboardInterrupt
+        self.names.append(name)
+        return f"| {name} of {runs} | kept |\n"
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Made:
+    found = Made()
+    monkeypatch.setattr(audit_page, "tables", found.tables)
+    monkeypatch.setattr(audit_page, "digest_code", lambda: "first")
+    return found
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    names = ("one", "two", "three", "costs")
+    path = tmp_path / "page.md"
+    path.write_text("".join(f"<!-- audit:{name} -->\nold\n<!-- /audit -->\n" for name in names))
+    return path
+
+
+def test_a_stopped_audit_goes_on_where_it_was(made: Made, page: Path, tmp_path: Path) -> None:
+    made.stop_at = "two"
+    with pytest.raises(KeyboardInterrupt):
+        audit_page.regenerate([page], 50, kept=tmp_path / "kept")
+    assert "one of 50" in page.read_text()
+    assert page.read_text().count("old") == 2
+    made.stop_at = ""
+    audit_page.regenerate([page], 50, kept=tmp_path / "kept")
+    assert made.names == ["one", "two", "three"]
+    assert "old" not in page.read_text()
+    assert page.read_text().count("| `first` | 50 |") == 3
+
+
+def test_a_table_of_other_code_or_runs_is_made_again(
+    made: Made, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit_page.regenerate([page], 50, kept=tmp_path / "kept")
+    audit_page.regenerate([page], 60, ["two"], kept=tmp_path / "kept")
+    assert made.names == ["one", "two", "three", "two"]
+    monkeypatch.setattr(audit_page, "digest_code", lambda: "second")
+    audit_page.regenerate([page], 60, ["two"], kept=tmp_path / "kept")
+    audit_page.regenerate([page], 60, ["two"], kept=tmp_path / "kept", again=True)
+    assert made.names[4:] == ["two", "two"]
+    assert "| one | `first` | 50 |" in page.read_text()
+    assert "| two | `second` | 60 |" in page.read_text()
+
+
+def test_code_is_told_apart_by_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = audit_page.digest_code()
+    assert audit_page.digest_code() == here
+    monkeypatch.setattr(audit_page, "ROOT", tmp_path)
+    monkeypatch.setattr(audit_page, "__file__", str(tmp_path / "audit_page.py"))
+    (tmp_path / "audit_page.py").write_text("")
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    seen = {audit_page.digest_code()}
+    (tmp_path / "src" / "deep" / "a.py").write_text("x = 1\n")
+    seen.add(audit_page.digest_code())
+    (tmp_path / "src" / "deep" / "a.py").write_text("x = 2\n")
+    seen.add(audit_page.digest_code())
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "failed"),
+    [
+        ("doors", "kept", False),
+        ("doors", "kept; too few runs at 5", False),
+        ("doors", "broken", True),
+        ("mechanisms", "wasteful", True),
+        ("controls", "broken", False),
+        ("controls", "kept", True),
+        ("controls", "too few runs", True),
+    ],
+)
+def test_the_audit_fails_where_a_promise_is_broken(name: str, verdict: str, failed: bool) -> None:
+    text = f'| subject | |\n|---|---|\n| x | {verdict} |\n| y | {verdict} |\n\n"Runs": 9.\n'
+    made = audit_page.Made(name=name, text=text, runs=9, code="", seconds=0.0)
+    assert made.failed is failed
 
 
 @pytest.mark.parametrize(

@@ -318,6 +318,67 @@ def test_a_session_is_its_openers_alone(parties):
         assert "opened by somebody else" in answer.content["sentence"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"way": "secure"}, "does not take part in the way"),
+        ({"schema": "00" * 32}, "serves another plan"),
+        ({"holders": ["o0", "o1"]}, "all owners of the plan only"),
+        ({"neighbours": "replace"}, "neighbours add_remove only"),
+        ({"delta": 1e-6}, "another currency"),
+    ],
+)
+def test_terms_other_than_the_plans_are_refused(parties, changes, sentence):
+    with EncryptedSession(parties.link, parties.store, epsilon=1.0) as session:
+        terms = session.terms.to_message().content
+    asked = Message("open", {**terms, "session": "another", **changes})
+    answer = Message.from_bytes(parties.service.answer(asked.to_bytes()))
+    assert answer.kind == "refused"
+    assert sentence in answer.content["sentence"]
+
+
+def test_a_session_goes_by_its_order_and_nothing_else_is_decrypted(parties, monkeypatch):
+    """Seeds first, then questions one after the other, each with its own entries and no others."""
+    heard, decrypted = [], []
+    link = MemoryLink(parties.service, lambda asked, _: heard.append(Message.from_bytes(asked)))
+    with EncryptedSession(link, parties.store, epsilon=1.0) as session:
+        EncryptedCurator(session).measure([marginal("a")], Budget(0.5))
+    opened, started, asked = (
+        next(one for one in heard if one.kind == kind) for kind in ("open", "start", "ask")
+    )
+    monkeypatch.setattr(PrivateKey, "decrypt", lambda *_: decrypted.append(1))
+
+    def answer(message, **changes):
+        content = {**message.content, "session": "fresh", **changes}
+        sent = Message(message.kind, content, message.arrays)
+        told = Message.from_bytes(parties.service.answer(sent.to_bytes()))
+        return told.content.get("sentence", told.kind)
+
+    assert answer(opened) == "opened"
+    assert "begins with the owners' sealed seeds" in answer(asked)
+    assert "of each owner of the plan" in answer(started, seeds={})
+    assert "begins with the owners' sealed seeds" in answer(asked)
+    assert answer(started) == "started"
+    for place in (0, 2, 3):
+        assert "out of its order" in answer(asked, round=place)
+    assert "cannot be asked for" in answer(asked, what="rows")
+    assert "does not hold 'more'" in answer(asked, more=1)
+    assert "does not know what" in answer(Message("tell"))
+    assert not decrypted
+
+
+def test_the_name_of_an_open_session_is_taken(parties):
+    heard = []
+    link = MemoryLink(parties.service, lambda asked, _: heard.append(asked))
+    with EncryptedSession(link, parties.store, epsilon=1.0):
+        opening = next(one for one in heard if Message.from_bytes(one).kind == "open")
+        terms = Message.from_bytes(opening).content
+        asked = Message("open", {**terms, "epsilon": 2.0})
+        again = Message.from_bytes(parties.service.answer(asked.to_bytes()))
+    assert again.kind == "refused"
+    assert "a session of that name already" in again.content["sentence"]
+
+
 def test_a_recorded_opening_opens_nothing_again(parties):
     heard = []
     link = MemoryLink(parties.service, lambda asked, _: heard.append(asked))

@@ -17,12 +17,13 @@ from understudy.encrypted.curator import EncryptedCurator
 from understudy.encrypted.learning import federate_learner_encrypted, find_questions
 from understudy.encrypted.plans import SCORE_MOVE, SCORE_STEPS
 from understudy.encrypted.session import EncryptedSession
-from understudy.encrypted.ways import federate_encrypted, tells_all_pairs
+from understudy.encrypted.ways import federate_encrypted, open_session, tells_all_pairs
 from understudy.errors import InputError
 from understudy.federation.opening import open_rows
 from understudy.learners import PCA, LinearRegression
 from understudy.privacy.budget import Budget
 from understudy.privacy.features import Number
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.scores import score_named
 from understudy.privacy.sums import Sum
 
@@ -39,6 +40,24 @@ def exact(*names: str) -> np.ndarray:
     codes = {name: np.concatenate([one.codes[name] for one in rows]) for name in "abc"}
     sizes = {attribute.name: attribute.size for attribute in SCHEMA.modelled}
     return MemoryCounter(codes, {}, sizes).count([marginal(*names)])[0]
+
+
+@pytest.mark.parametrize("collected", [False, True])
+def test_a_study_is_repeatable_tosses_and_all(collected: bool) -> None:
+    """A network begins with a column that is tossed for: with one seed, always the same."""
+    rows = [draw_rows(200, seed) for seed in range(2)]
+
+    def study(seed: int) -> list[int]:
+        parties = gather(rows, noise=SeededNoise(seed))
+        link, store, noise = parties.link, parties.store, SeededNoise(seed)
+        method = PrivBayes(epsilon=2.0)
+        with open_session(link, store, method, colluders=0, noise=noise) as session:
+            curator = EncryptedCurator(session)
+            if collected:
+                curator = curator.collect(Budget(1.0))
+            return [curator.toss(1000) for _ in range(3)]
+
+    assert study(1) == study(1) != study(2)
 
 
 @pytest.mark.thorough

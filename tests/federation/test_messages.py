@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import InputError
-from understudy.federation.messages import MAX_MESSAGE_BYTES, MESSAGE_MAGIC, Message, digest
+from understudy.federation.messages import (
+    MAX_HEADER_BYTES,
+    MAX_MESSAGE_BYTES,
+    MESSAGE_MAGIC,
+    Message,
+    digest,
+)
 
 WHOLE = Message(
     "ask",
@@ -40,6 +46,27 @@ def test_garbage_is_refused(data):
 def test_a_cut_message_is_refused(end):
     with pytest.raises(InputError):
         Message.from_bytes(WHOLE.to_bytes()[:end])
+
+
+def test_a_header_is_as_long_as_it_says_and_no_longer_than_is_read():
+    whole = WHOLE.to_bytes()
+    begin = len(MESSAGE_MAGIC) + 4
+    length = int.from_bytes(whole[len(MESSAGE_MAGIC) : begin], "little")
+    header = b'{"arrays":[],"content":{"a":"' + b"x" * MAX_HEADER_BYTES + b'"},"kind":"x"}'
+    longest = header.replace(b"x" * (len(header) - MAX_HEADER_BYTES), b"", 1)
+    assert len(longest) == MAX_HEADER_BYTES
+    Message.from_bytes(MESSAGE_MAGIC + len(longest).to_bytes(4, "little") + longest)
+    for data in (
+        MESSAGE_MAGIC + len(header).to_bytes(4, "little") + header,
+        whole[: begin + length - 1],
+        MESSAGE_MAGIC + (len(whole) - begin + 1).to_bytes(4, "little") + whole[begin:],
+        whole[:-1],
+    ):
+        with pytest.raises(InputError, match="cut short"):
+            Message.from_bytes(data)
+    for data in (whole[: begin - 1], b"x" + whole[1:], b""):
+        with pytest.raises(InputError, match="no message of this version"):
+            Message.from_bytes(data)
 
 
 def test_a_longer_message_is_refused():

@@ -212,6 +212,29 @@ def test_what_was_computed_is_delivered_when_the_hub_is_back(
     assert site.job(job).state == "done"
 
 
+def test_a_refusal_is_told_when_the_hub_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what was told is not told again."""
+    site = make_site(tmp_path, policy="max_epsilon = 0.1")
+    job = site.submit()
+    agent = site.agent()
+    with monkeypatch.context() as patch:
+
+        def away(*_: Any, **__: Any) -> None:
+            raise HubAway("The hub cannot be reached.")
+
+        patch.setattr(agent.link, "fail", away)
+        agent.step()
+    assert site.job(job).state == "running"
+    site.agent().resume()
+    ended = site.job(job)
+    assert (ended.state, ended.refunded) == ("failed", True)
+    again = site.agent()
+    monkeypatch.setattr(again.link, "fail", lambda *_, **__: pytest.fail("told twice"))
+    again.resume()
+
+
 def test_what_was_computed_is_taken_even_after_the_lease_ran_out(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,7 +261,9 @@ def test_releases_are_for_those_who_may_use_them(hub: Hub) -> None:
             releases.use(c, stranger, release.id, "download")
         with pytest.raises(Refused):
             releases.use(c, reader, release.id, "query")
-        releases.withdraw(c, owner, release.id)
+        withdrawn = releases.withdraw(c, owner, release.id)
+        assert (withdrawn.id, withdrawn.withdrawn_at) == (release.id, c.now)
+        assert releases.withdraw(c, owner, release.id) == withdrawn
         with pytest.raises(Refused, match="withdrawn"):
             releases.use(c, user, release.id, "download")
         # What was found stands in the summary: that is handed out no more, either.

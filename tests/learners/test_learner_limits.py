@@ -166,3 +166,25 @@ def test_no_more_sums_are_asked_for_than_a_curator_gives() -> None:
         [clusters],
         [clusters + 1],
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing"), [(CategoricalNB, 0.0), (GaussianNB, 0.5), (LogisticRegression, 0.5)]
+)
+def test_whoever_is_predicted_may_have_any_cell(kind: Any, missing: float) -> None:
+    """One that is missing, or lies outside, counts as one inside: nothing is refused for it."""
+    y = np.arange(400) % 2
+    X = np.column_stack([y, y[::-1]]).astype(float)
+    facts: dict[str, Any] = {"bounds": (0.0, 1.0)}
+    if kind is CategoricalNB:
+        facts = {"categories": 2}
+    learner = kind(1e6, classes=[0, 1], **facts).fit(X, y)
+    cells = np.array([math.nan, math.inf, -math.inf, -3.0, 7.0])
+    taken_for = np.array([missing, 1.0, 0.0, 0.0, 1.0])
+    for other in (0.0, 1.0):
+        told, expected = (
+            learner.predict_proba(np.column_stack([given, np.full(5, other)]))
+            for given in (cells, taken_for)
+        )
+        assert np.isfinite(told).all()
+        np.testing.assert_allclose(told, expected)

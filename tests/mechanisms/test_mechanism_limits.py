@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import log_ndtr
 
 from limits import above, assert_limits, below
 from understudy import InputError, Ledger
@@ -34,6 +35,7 @@ from understudy.mechanisms.base import (
     check_whole_sensitivity,
     sensitivity_as_fraction,
 )
+from understudy.mechanisms.gaussian import log_normal_cdf
 from understudy.mechanisms.grid import check_numbers, count_moved_steps, put_on_grid, take_off_grid
 from understudy.mechanisms.responses import two_coin_epsilon
 
@@ -194,3 +196,9 @@ def test_monotone_scores_go_with_rows_that_come_or_go(mechanism: Any) -> None:
     mechanism.check_ledger(Ledger(1.0))
     with pytest.raises(InputError):
         mechanism.check_ledger(Ledger(1.0, neighbours="replace"))
+
+
+@pytest.mark.parametrize("x", [-19.9, -20.0, -20.1, -25.0, -37.0, -40.0, -100.0, -1e4])
+def test_logarithms_of_far_tails_are_right_to_nearly_all_digits(x: float) -> None:
+    """Below -20 by a series, where the tail itself would soon be 0."""
+    assert log_normal_cdf(x) == pytest.approx(float(log_ndtr(x)), rel=1e-14, abs=0)

@@ -43,6 +43,18 @@ def test_the_parts_of_a_split_never_exceed_the_whole_and_lose_next_to_nothing(
         assert part.amount == pytest.approx(whole * weight / sum(weights), rel=1e-9, abs=1e-300)
 
 
+@given(
+    whole=st.integers(1, 10**6).map(lambda steps: steps * math.ulp(0.0)),
+    weights=st.lists(st.integers(1, 9).map(float), min_size=1, max_size=5),
+)
+def test_the_smallest_floats_are_split_without_making_any(
+    whole: float, weights: list[float]
+) -> None:
+    """They have fewer than 15 digits: half of the very smallest would be rounded up to it."""
+    parts = Budget(whole).split(*weights)
+    assert total([part.amount for part in parts]) <= exact(whole)
+
+
 @given(whole=amounts, parts=st.integers(1, 200), currency=st.sampled_from(["epsilon", "rho"]))
 def test_equal_parts_are_equal_and_keep_the_currency(
     whole: float, parts: int, currency: Any

@@ -395,6 +395,17 @@ def test_the_next_event_is_the_first_that_the_uniform_number_allows(start: int) 
         assert uniform < Fraction(start, x - 1)
 
 
+@pytest.mark.parametrize("start", [1, 100, 1 << 40])
+def test_a_uniform_number_that_begins_with_zeros_is_drawn_on(start: int) -> None:
+    """One word in four thousand million is 0, and a number may begin with several."""
+    for words, uniform in [
+        ((0, 1 << 31, 0), Fraction(1 << 31, 1 << 64)),
+        ((0, 0, 0, 1 << 31), Fraction(1 << 31, 1 << 128)),
+    ]:
+        [x] = exact_noise._next_event(np.array([start]), Words(*words, *[0] * 20)).tolist()
+        assert x == min(-(-Fraction(start) // uniform), exact_noise.LARGEST)
+
+
 @pytest.mark.parametrize(
     ("start", "value"), [(1, 2), (1, 9), (16, 31), (1000, 1900), (4096, 30_000)]
 )

@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(not TOOLS.is_dir(), reason="the tools are not here"),
 ]
+likely_tests = pytest.importorskip("likely_tests")
 mutants = pytest.importorskip("mutants")
 mutations = pytest.importorskip("mutations")
 
@@ -139,6 +140,20 @@ def test_unrecorded_mutants_are_judged_by_the_files_that_import_their_module() -
     assert files[0] == "tests/privacy/test_budget.py"
     assert len(files) == len(set(files))
     assert set(files) >= {file for file in project.find_test_files() if "tests/privacy/" in file}
+
+
+def test_what_a_module_is_for_counts_as_much_as_what_stands_beside_a_change() -> None:
+    """What is private in a module has no name in tests: they reach it by what is public."""
+    project = mutants.Project.load(TOOLS / "mutants.toml")
+    file = "understudy/release/questions.py"
+    private = next(
+        mutant
+        for mutant in mutants.find_mutants(file, project.read(file))
+        if mutant.function == "_entry"
+    )
+    names = likely_tests.find_names(private, project.root)
+    assert names["open_curator"] == names["_entry"] == likely_tests.NEAR
+    assert "_read_schema" not in likely_tests.find_public(project.read(file))
 
 
 def test_every_explained_mutant_has_a_reason() -> None:

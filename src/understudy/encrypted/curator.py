@@ -31,7 +31,6 @@ from understudy.models.joint.curator import EstimatedCurator, estimate_tables
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.mechanisms import (
-    Noise,
     distribution_of,
     mean_integer_noise,
     noise_deviation,
@@ -49,17 +48,15 @@ class EncryptedCurator(Curator):
     Parameters
     ----------
     session
-        The open session.
-    noise
-        What tosses are made with; anything but the default is for studies.
+        The open session; tosses are made with its noise.
     """
 
     adaptive_sums = False
 
     any_table = False
 
-    def __init__(self, session: EncryptedSession, noise: Noise | None = None) -> None:
-        super().__init__(session.plan.domain, session.ledger, noise)
+    def __init__(self, session: EncryptedSession) -> None:
+        super().__init__(session.plan.domain, session.ledger, session.own_noise)
         self.session = session
         self.plan = session.plan
         self._basis: SurveyedScores | SurveyedTables | None = None
@@ -117,7 +114,7 @@ class EncryptedCurator(Curator):
 
     def collect(self, budget: Budget) -> EstimatedCurator:
         """Ask for all tables of the plan at once."""
-        return estimate_tables(self, self.plan.tables, budget, self.plan.max_rows)
+        return estimate_tables(self, self.plan.tables, budget, self.plan.max_rows, self._noise)
 
     def _measure(self, question: Measure) -> list[Measurement]:
         if self._saved is not None:

@@ -135,8 +135,9 @@ class EncryptedSession:
             0,
             colluders,
         )
-        own: Noise = noise or SystemNoise()
-        self._noise = ShareNoise(self.terms.honest, own)
+        self.own_noise: Noise = noise or SystemNoise()
+        """The aggregator's, before it is taken in shares; a curator's tosses are made with it."""
+        self._noise = ShareNoise(self.terms.honest, self.own_noise)
         self._round = 0
         self.ciphertexts = 0
         """How many were decrypted for this session."""
@@ -144,7 +145,7 @@ class EncryptedSession:
         hello = self._ask(Message("hello"), "hello")
         if hello.content.get("plan") != self.plan.digest.hex():
             raise InputError(f"The service {link.name} serves another plan; compare the two files.")
-        self.ledger.private = own.private and hello.content.get("private") is True
+        self.ledger.private = self.own_noise.private and hello.content.get("private") is True
         self._ask(self.terms.to_message(), "opened")
         try:
             start = {"session": self.terms.session, "seeds": store.seeds()}

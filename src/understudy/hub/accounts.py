@@ -151,7 +151,7 @@ def change_user(
         set_active(c, actor.id, user, active)
     found = find_user(c, user)
     if administrator is not None and administrator != found.administrator:
-        if found.administrator:
+        if found.administrator and found.active:
             _keep_an_administrator(c)
         change = {"is_admin": administrator}
         c.execute(sa.update(tables.users).where(tables.users.c.id == user).values(change))

@@ -43,7 +43,11 @@ def exact(amount: float) -> Fraction:
 def round_down(amount: Fraction) -> float:
     """The largest number of 15 digits that is not above ``amount``."""
     context = Context(prec=15, rounding=ROUND_DOWN)
-    return float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))
+    number = float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))
+    # The smallest floats have fewer digits than 15: half of the very smallest would be rounded up.
+    while exact(number) > amount:
+        number = math.nextafter(number, 0.0)
+    return number
 
 
 def round_up(amount: Fraction) -> float:

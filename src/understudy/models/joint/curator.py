@@ -28,6 +28,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Noise
 from understudy.privacy.questions import Choose, Measure, Question
 from understudy.privacy.scores import Misfit
 
@@ -47,12 +48,21 @@ class EstimatedCurator(Curator):
         The estimate of all tables.
     rows
         How many rows there are: public, or released.
+    noise
+        What tosses are made with; anything but the default is for studies.
     """
 
     free_tables = True
 
-    def __init__(self, domain: Domain, ledger: Ledger, estimate: JointEstimate, rows: int) -> None:
-        super().__init__(domain, ledger)
+    def __init__(
+        self,
+        domain: Domain,
+        ledger: Ledger,
+        estimate: JointEstimate,
+        rows: int,
+        noise: Noise | None = None,
+    ) -> None:
+        super().__init__(domain, ledger, noise)
         self.estimate = estimate
         self._rows = rows
         self._counter = Remembered(EstimatedCounts(domain, estimate, rows))
@@ -139,7 +149,11 @@ class EstimatedCurator(Curator):
 
 
 def estimate_tables(
-    curator: Curator, tables: Sequence[Marginal], budget: Budget, max_rows: float = math.inf
+    curator: Curator,
+    tables: Sequence[Marginal],
+    budget: Budget,
+    max_rows: float = math.inf,
+    noise: Noise | None = None,
 ) -> EstimatedCurator:
     """Ask for many tables at once: a curator of one estimate of all of them, which answers
     everything else at no further cost.
@@ -154,13 +168,15 @@ def estimate_tables(
         What they cost together.
     max_rows
         No more rows than that are believed.
+    noise
+        What tosses are made with afterwards; anything but the default is for studies.
     """
     load_minimizer()
     measured = curator.measure(tables, budget)
     rows = min(max(estimate_rows(measured), 1.0), max_rows)
     sizes = {a.name: a.size for a in curator.schema.modelled if a.size > 1}
     estimate = JointEstimate(sizes, effects_of_measurements(measured, rows, list(sizes)))
-    return EstimatedCurator(curator.domain, curator.ledger, estimate, round(rows))
+    return EstimatedCurator(curator.domain, curator.ledger, estimate, round(rows), noise)
 
 
 class EstimatedCounts(Counter):
