@@ -195,7 +195,7 @@ class Curator(ABC):
     def prepay(self, question: VectorSum, answers: int) -> None:
         """Book the price of many sums of vectors at once, before the first of them is asked for.
 
-        So many later questions of the same budget, clip and rate are then answered without a
+        This many later questions of the same budget, clip and rate are then answered without a
         further debit, whatever their functions are.
         """
         question.check(self.domain)

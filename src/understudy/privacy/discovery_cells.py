@@ -64,15 +64,15 @@ class Precision:
 
     @property
     def unit_cells(self) -> float:
-        """So many values can be counted one by one: the noise of a sixteenth of them is together at
-        most a hundredth of the rows.
+        """How many values can be counted one by one: the noise of a sixteenth of them is together
+        at most a hundredth of the rows.
         """
         allowed = 16 * (0.01 * self.rows / self.deviation) ** 2
         return min(max(allowed, MAX_UNIT_EDGE), MAX_UNIT_CELLS)
 
     @property
     def even_cells(self) -> int:
-        """So many cells of equal width are worth it: evenly filled, each holds four deviations."""
+        """How many cells of equal width are worth it: evenly filled, each holds four deviations."""
         if self.fixed_cells:
             return self.fixed_cells
         allowed = self.rows / (4 * self.deviation)

@@ -55,7 +55,7 @@ second one sees a column that is far narrower than the range: years with a fract
 """
 
 MAX_NAMED_NUMBERS = 12
-"""So many numbers that many rows share get a bin of their own."""
+"""Of the numbers that many rows share, at most this many get a bin of their own."""
 
 MIN_CUTS = 8
 """A range with fewer round numbers inside is counted by finer ones."""

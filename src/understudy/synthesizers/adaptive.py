@@ -213,22 +213,17 @@ class Adaptive(Synthesizer):
         learner = GraphicalLearner(curator)
         if not learner.sizes:
             return learn_rows_only(self, curator, budget, progress)
-        groups = self._find_groups(learner)
         if curator.free_tables:
-            fit_collected(learner, groups, budget, self.max_cells, progress)
-            learner.refit(LAST_SWEEPS)
-            held_out = self._find_holdout(curator.schema)
-            return self._calibrate(learner, curator, held_out, budget)
+            return self._learn_collected(learner, curator, budget, progress)
         progress("measuring attributes", 0, 1)
         held_out = self._find_holdout(curator.schema)
-        holdout_budget = Budget(0.0, budget.currency)
-        if held_out:
-            holdout_budget, budget = budget.split(self.holdout, 1 - self.holdout)
+        holdout_budget, budget = self._set_aside(held_out, budget)
+        groups = self._find_groups(learner)
         rest = self._measure_one_way(learner, budget, alone=not groups)
         if groups and not self.restricted and pays_for_all(learner, rest.plus(holdout_budget)):
             return learn_all(learner, rest.plus(holdout_budget), self.parameters())
         found = False
-        if rest.amount > 0:
+        if groups and rest.amount > 0:
             learner = self._merge_values(learner, rest)
             groups, rest = self._measure_with_target(learner, self._find_groups(learner), rest)
             learner.refit(ROUND_SWEEPS)
@@ -240,13 +235,33 @@ class Adaptive(Synthesizer):
                 rounds.estimate()
                 rounds.anneal(selection)
             found = rounds.found
-        if held_out and not found:  # single attributes are all there is, and nothing to hold out
+        if held_out and not found:  # single attributes are all there is: no table to hold out
             OneWayWorth(learner).measure(holdout_budget)
+            held_out = []
+        self._polish(learner)
+        progress("measuring tables", 1, 1)
+        return self._calibrate(learner, curator, held_out, holdout_budget)
+
+    def _learn_collected(
+        self, learner: GraphicalLearner, curator: Curator, budget: Budget, progress: Progress
+    ) -> Model:
+        """A model of tables that were paid for when they were collected: nothing is selected."""
+        fit_collected(learner, self._find_groups(learner), budget, self.max_cells, progress)
+        learner.refit(LAST_SWEEPS)
+        return self._calibrate(learner, curator, self._find_holdout(curator.schema), budget)
+
+    def _set_aside(self, held_out: list[Marginal], budget: Budget) -> tuple[Budget, ...]:
+        """What tables cost that are not fitted, and what is left beside them."""
+        if not held_out:
+            return Budget(0.0, budget.currency), budget
+        return budget.split(self.holdout, 1 - self.holdout)
+
+    @staticmethod
+    def _polish(learner: GraphicalLearner) -> None:
+        """The last fit: nothing is measured any more, so it takes its time."""
         learner.shrink_singles()
         learner.refit(LAST_SWEEPS)
         learner.descend(DESCENT_STEPS)
-        progress("measuring tables", 1, 1)
-        return self._calibrate(learner, curator, held_out if found else [], holdout_budget)
 
     def _calibrate(
         self, learner: GraphicalLearner, curator: Curator, held_out: list[Marginal], budget: Budget

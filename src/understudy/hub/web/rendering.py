@@ -111,7 +111,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 
 
 def go_to(address: str, said: str = "") -> RedirectResponse:
-    """The answer to a form: another page, fetched anew, so that a reload sends nothing twice."""
+    """The answer to a form: another page is fetched, so that a reload sends nothing twice."""
     if said:
         address = f"{address}{'&' if '?' in address else '?'}said={said}"
     return RedirectResponse(address, status_code=303)

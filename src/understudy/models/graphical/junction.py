@@ -94,9 +94,9 @@ class Attributes:
     ) -> NDArray[np.float64]:
         """For each candidate how many cells the cliques of a tree would have with it, at most.
 
-        Where a and b hang together along cliques that share S1, S2, ..., Sk in turn, the edge
+        Where a and b are connected by cliques that share S1, S2, ..., Sk in turn, the edge
         between them is paid for by new cliques of a with S1 and S2, a with S2 and S3, ..., a with
-        Sk and b: all of them complete, and they hang together. A group of three has three edges and
+        Sk and b: all of them complete, and connected. A group of three has three edges and
         a table of its own. Eliminating for each candidate would find better cliques at times, and
         takes far longer in wide tables.
         """
@@ -120,7 +120,7 @@ class Attributes:
     def _cells_of_edges(self, tree: Sequence[Branch]) -> NDArray[np.float64]:
         """How many cells an edge between any two attributes would add, at most."""
         sizes = np.array(list(self.sizes.values()), dtype=np.float64)
-        extra = np.multiply.outer(sizes, sizes)  # of two that do not hang together
+        extra = np.multiply.outer(sizes, sizes)  # of two that are not connected
         neighbours: list[list[tuple[int, Group]]] = [[] for _ in tree]
         holding: dict[str, list[int]] = {name: [] for name in self.names}
         for place, branch in enumerate(tree):

@@ -83,8 +83,8 @@ class GraphicalLearner:
         """One of the same single attributes in which rare values are merged, if there are any and
         the curator can; else this one.
 
-        A table with a value of a few rows against its noise tells nothing of it, and there may be
-        so many of them that no table with such an attribute would ever be worth its noise. Which
+        A table tells nothing of a value that has few rows against its noise. There may be many such
+        values, and then no table with their attribute would ever be worth its noise. Which
         values are rare follows from what was measured. Single attributes are measured with all
         values even then.
 
