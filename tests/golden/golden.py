@@ -108,6 +108,7 @@ def _models() -> dict[str, Any]:
         "marginals": Marginals(epsilon=1.0, marginals=[names[:2], ["smoker", "ward"]]),
         "mst": MST(epsilon=1.0, delta=1e-6),
         "adaptive": Adaptive.fast(epsilon=3.0),
+        "adaptive-even-tables": Adaptive.fast(epsilon=3.0),
         "privbayes": PrivBayes(epsilon=3.0, neighbours="replace"),
         "privbayes-hierarchical": PrivBayes(epsilon=3.0, encoding="hierarchical"),
         "privbayes-gray": PrivBayes(epsilon=3.0, encoding="gray"),

@@ -24,7 +24,7 @@ def test_every_kind_of_model_has_golden_rows() -> None:
     assert {path.stem for path in FILES} >= {
         "random", "independent", "marginals", "perturbed-histogram", "smoothed-histogram",
         "mst", "adaptive", "privbayes", "privbayes-hierarchical", "privbayes-gray",
-        "privbayes-paper", "merged",
+        "privbayes-paper", "merged", "adaptive-even-tables",
     }  # fmt: skip
 
 

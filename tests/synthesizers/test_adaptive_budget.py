@@ -115,6 +115,25 @@ def test_in_epsilon_single_columns_are_not_measured_bit_by_bit(
     assert rounds._prefers_one_way() is prefers
 
 
+@pytest.mark.parametrize(("cells", "looks"), [([60.0, 90.0], True), ([90.0, 95.0], False)])
+def test_strong_relations_are_looked_for_although_noise_is_large(
+    cells: list[float], looks: bool
+) -> None:
+    """A column that tells another puts well over half of the rows elsewhere."""
+    rounds: Any = object.__new__(Rounds)
+    rounds.learner = learner(LARGE, 10.0, rows=1000.0)
+    rounds.limits = Limits(
+        budget=Budget(1.0, "rho"),
+        max_cells=1e6,
+        rounds=2.0,
+        selection_share=0.1,
+        penalty=1.0,
+        weigh_one_way=False,
+    )
+    rounds.noise, rounds.cells, rounds.places = 10.0, np.array(cells), np.array([0, 1])
+    assert rounds._could_stand_out() is looks
+
+
 @pytest.mark.parametrize(("currency", "power"), [("rho", 1), ("epsilon", 2)])
 def test_single_columns_divide_a_price_such_that_their_noise_falls_most(
     currency: Any, power: int

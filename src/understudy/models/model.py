@@ -156,6 +156,14 @@ class Model:
         return self.method.get("even_values") is True
 
     @property
+    def balances_tables(self) -> bool:
+        """Whether rows are dealt out evenly in more tables than the network's own (see
+        :mod:`understudy.models.balancing`). A model that was made before that gives the rows that
+        it always gave.
+        """
+        return self.method.get("even_tables") is True
+
+    @property
     def taken_as_public(self) -> tuple[str, ...]:
         """What the release read or was given without a price: it is not protected."""
         return self.ledger.taken_as_public
@@ -351,7 +359,7 @@ class Model:
             elif evidence and method == "weighting":
                 codes = sampler.draw_by_weight(rows, rng)
             else:
-                codes = sampler.draw(rows, rng, spread)
+                codes = sampler.draw(rows, rng, spread, balanced=self.balances_tables)
             if self.bits is not None:
                 codes = self.bits.join(codes, rows)
             return codes

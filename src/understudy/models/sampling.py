@@ -21,6 +21,7 @@ from understudy.data.streams import draw_key, draw_uniforms
 from understudy.errors import InputError
 from understudy.machine.plain_first import PlainFirst
 from understudy.models import plain_sampling
+from understudy.models.balancing import Recent, share_out
 from understudy.models.factors import Factor
 from understudy.models.network import Network, Node
 
@@ -84,7 +85,14 @@ class Sampler:
             if (single := [f for f in self._evident.get(node.attribute, []) if len(f.axes) == 1])
         }
 
-    def draw(self, rows: int, rng: np.random.Generator, spread: Spread = "even") -> CodesByName:
+    def draw(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        spread: Spread = "even",
+        *,
+        balanced: bool = False,
+    ) -> CodesByName:
         """Draw rows, each with exactly the network's distribution; evidence is ignored.
 
         Parameters
@@ -98,6 +106,9 @@ class Sampler:
             configuration share out the m-quantiles of the child's distribution in random order
             (stratified sampling), so that the counts of the table are as near to the network's as
             whole numbers allow, give or take one.
+        balanced
+            Whether even rows are so in more tables than the network's: see
+            :mod:`understudy.models.balancing`.
 
         Notes
         -----
@@ -112,6 +123,8 @@ class Sampler:
         One random offset for all m rows (systematic sampling) would save a little more, but it
         resonates: m rows over 2 m equally likely values would all get odd ones or all even ones.
         """
+        if balanced and spread == "even":
+            return self._draw_balanced(rows, rng)
         codes: CodesByName = {}
         for step in self._draws:
             places = step.places(codes, rows)
@@ -121,6 +134,17 @@ class Sampler:
                 steps.spread_evenly(places, step.cumulative, draw_key(rng), column)
             else:
                 _invert(step, places, draw_uniforms(rng, rows), column)
+            codes[step.attribute] = column
+        return codes
+
+    def _draw_balanced(self, rows: int, rng: np.random.Generator) -> CodesByName:
+        codes: CodesByName = {}
+        recent = Recent(rows)
+        for step in self._draws:
+            parents = [name for name, _ in step.parents]
+            places = step.places(codes, rows)
+            column = share_out(places, step.cumulative, recent, parents, rng).astype(step.dtype)
+            recent.add(step.attribute, column, step.cumulative.shape[1])
             codes[step.attribute] = column
         return codes
 

@@ -181,7 +181,8 @@ class Release:
             for sentence in rows.explain():
                 self.explain(sentence)
         if isinstance(model, Model):  # a learner makes another kind, which gives no rows
-            model = replace(model, method={**model.method, "even_values": True})
+            evenly = {"even_values": True, "even_tables": True}
+            model = replace(model, method={**model.method, **evenly})
         return replace(model, library=self.source.library)
 
     # ---- checks: nothing is spent here

@@ -15,7 +15,7 @@ from understudy.models.graphical.learner import GraphicalLearner
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions import Choose
 from understudy.release.callbacks import Progress
-from understudy.synthesizers.adaptive_budget import VISIBLE_SHARE, OneWayWorth
+from understudy.synthesizers.adaptive_budget import OneWayWorth
 
 ROUND_SWEEPS = 5
 """How often the fit walks through its cliques after a round."""
@@ -36,6 +36,10 @@ CELLS_PER_CHOICE = 0.9
 FIRST_CELLS_SHARE = 0.1
 """From the beginning the cliques may have this share of their cells; the rest comes with the
 budget spent."""
+
+STRONG_SHARE = 0.75
+"""A table is looked for if one would be selected on which rows and model differ by this share of
+the rows, as they do where one column nearly tells another."""
 
 PATIENCE = 3.0
 """How much more a round costs after one in which nothing stood out."""
@@ -230,7 +234,7 @@ class Rounds:
 
     def _could_stand_out(self) -> bool:
         """Whether a table that differs much from the model would be chosen."""
-        return float(self._handicaps().min()) <= VISIBLE_SHARE * self.learner.rows
+        return float(self._handicaps().min()) <= STRONG_SHARE * self.learner.rows
 
     def _handicaps(self) -> NDArray[np.float64]:
         """For each candidate how far rows and model may be apart without it being worth its price:
