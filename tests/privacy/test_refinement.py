@@ -421,3 +421,24 @@ def test_a_spike_is_no_rounding() -> None:
     made = model.sample(12_000, seed=1)["hours"]
     others = made[made != 40]
     assert (others % 10 == 0).mean() == pytest.approx(0.09, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 21, 23, 24, 33])
+def test_whatever_is_found_can_be_read_again(seed: int) -> None:
+    """Bins that an owner cut anywhere, and single values that many rows share, wherever they lie."""
+    rng = np.random.default_rng(seed)
+    low, bins = int(rng.integers(0, 40)), int(rng.integers(2, 40))
+    high = low + int(rng.integers(bins, 400))
+    spikes = rng.integers(low, high + 1, 3)
+    values = np.where(rng.random(2000) < 0.5, rng.choice(spikes, 2000), 0)
+    values = np.where(values, values, rng.integers(low, high + 1, 2000))
+    entry = {"min": low, "max": high, "bins": bins}
+    schema = Schema.from_dict(
+        {"attributes": {kind: {"kind": kind, **entry} for kind in ("real", "integer")}}
+    )
+    table, _ = as_table(pd.DataFrame({"real": values.astype(float), "integer": values}))
+    ledger = Ledger(20.0)
+    found = refine(
+        schema, lambda fine: encode(table, fine), ledger, ledger.budget, SeededNoise(seed)
+    )
+    assert Schema.from_dict(found.to_dict()) == found

@@ -170,6 +170,27 @@ def close_edges(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, .
     return attribute.edges[0], *inner, attribute.edges[-1]
 
 
+def without_hollow_bins(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges of bins that each hold a multiple of the attribute's step. A single value that is parted
+    from a bin of 24.75 to 31.5 leaves one from 24.75 to 25, where no year is: the edge between it
+    and its neighbour goes, and no multiple changes its bin for it.
+    """
+    if attribute.step is None:
+        return edges
+    grid = grid_of(attribute)
+    kept = [edges[0]]
+    for edge in edges[1:]:
+        closed = edge == edges[-1] and not attribute.whole
+        first = grid.at(grid.index_from(kept[-1]))
+        if first < edge or (closed and first == edge):
+            kept.append(edge)
+        elif len(kept) > 1:
+            kept[-1] = edge
+    if kept[-1] != edges[-1]:
+        kept.append(edges[-1])
+    return tuple(kept)
+
+
 def join_empty_ends(edges: tuple[float, ...], shape: Shape) -> tuple[float, ...]:
     """Edges of bins of which the outermost ones without any rows are one, at each end: what a model
     puts there lies next to the rest (:func:`detail_of`), not anywhere in a bin that is many times

@@ -62,6 +62,7 @@ from understudy.privacy.refined_attributes import (
     join_empty_ends,
     list_values,
     with_step,
+    without_hollow_bins,
 )
 from understudy.privacy.shapes import (
     CERTAIN,
@@ -307,6 +308,7 @@ class _Column:
             edges = part_spikes(shape, attribute.edges, DEFAULT_BINS)
             if self.discovered:
                 edges = join_empty_ends(edges, shape)
+        edges = without_hollow_bins(attribute, edges)
         if edges != attribute.edges:
             attribute = replace(
                 attribute,
