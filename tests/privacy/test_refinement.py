@@ -425,7 +425,7 @@ def test_a_spike_is_no_rounding() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 21, 23, 24, 33])
 def test_whatever_is_found_can_be_read_again(seed: int) -> None:
-    """Bins that an owner cut anywhere, and single values that many rows share, wherever they lie."""
+    """Bins that an owner cut anywhere, and single values that many rows share."""
     rng = np.random.default_rng(seed)
     low, bins = int(rng.integers(0, 40)), int(rng.integers(2, 40))
     high = low + int(rng.integers(bins, 400))

@@ -171,9 +171,9 @@ def close_edges(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, .
 
 
 def without_hollow_bins(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, ...]:
-    """Edges of bins that each hold a multiple of the attribute's step. A single value that is parted
-    from a bin of 24.75 to 31.5 leaves one from 24.75 to 25, where no year is: the edge between it
-    and its neighbour goes, and no multiple changes its bin for it.
+    """Edges of bins that each hold a multiple of the attribute's step. A single value that is
+    parted from a bin of 24.75 to 31.5 leaves one from 24.75 to 25, where no year is: the edge
+    between it and its neighbour goes, and no multiple changes its bin for it.
     """
     if attribute.step is None:
         return edges
