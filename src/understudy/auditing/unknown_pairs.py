@@ -62,6 +62,34 @@ LISTED_WORDS: dict[str, tuple[Sequence[str], str]] = {
 """Columns of words and one more cell. Words that occur once are kept only if they are public."""
 
 
+BESIDE_WORDS: dict[str, tuple[Sequence[str], str]] = {
+    "the third row with a word beside yes and no": (["maybe"] * 2 + ["no", "yes"] * 5, "maybe"),
+    "one more yes": (["maybe"] * 3 + ["no", "yes"] * 5, "yes"),
+    "the only mark for a missing value": (["maybe"] * 3 + ["no", "yes"] * 5, "n/a"),
+    "the only cell that is none of them": (["maybe"] * 3 + ["no", "yes"] * 5, "perhaps"),
+}
+"""Columns of yes and no with a third word that two rows hold or more, and one more cell."""
+
+SHARED_NUMBERS: dict[str, tuple[Sequence[str], str]] = {
+    "the third row with a number": (["0.7123"] * 2 + ["2.5"] * 3 + ["1.25", "3"], "0.7123"),
+    "a number written another way": (["0.7123"] * 2 + ["2.5"] * 3 + ["1.25", "3"], "2.50"),
+    "the only extreme number": (["0.7123"] * 2 + ["2.5"] * 3 + ["1.25", "3"], "1e300"),
+    "a number that counts as its neighbour": (["0.7123"] * 2 + ["2.5"] * 3, "0.71230004"),
+    "a text among numbers": (["0.7123"] * 2 + ["2.5"] * 3 + ["1.25", "3"], "abc"),
+}
+"""Columns of reals, some of which several rows share, and one more cell."""
+
+
+def beside_word_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """Pairs that differ by a cell of a column of yes and no with a third word."""
+    return _one_cell_pairs(BESIDE_WORDS, neighbours)
+
+
+def shared_number_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """Pairs that differ by a cell of a column of reals that several rows share."""
+    return _one_cell_pairs(SHARED_NUMBERS, neighbours)
+
+
 def listed_word_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
     """Pairs that differ by a word of a public list."""
     return _one_cell_pairs(LISTED_WORDS, neighbours)
