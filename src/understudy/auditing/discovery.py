@@ -35,6 +35,7 @@ from understudy.auditing.unknown_pairs import (
     listed_word_pairs,
     make_unknown_pairs,
     odd_cell_pairs,
+    shared_identifier_pairs,
     shared_number_pairs,
     unheard_pair,
 )
@@ -46,9 +47,9 @@ from understudy.data.tables import Column, Table
 from understudy.mechanisms.distributions import gaussian_tail, laplace_tail
 from understudy.privacy.budget import Budget, Currency, Neighbours
 from understudy.privacy.discovery import discover
-from understudy.privacy.discovery_numbers import MIN_STEP, NumberFinder
+from understudy.privacy.discovery_numbers import NumberFinder
 from understudy.privacy.discovery_questions import Asker, NoisyHistogram
-from understudy.privacy.discovery_scores import Kind
+from understudy.privacy.discovery_scores import MIN_STEP, Kind
 from understudy.privacy.discovery_words import NamedWords, WordFinder
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Counts, Noise
@@ -78,7 +79,11 @@ def discovery(
 ) -> Iterator[Finding]:
     """The questions of discovery by themselves, then whole runs without a schema."""
     for relation in RELATIONS:
-        pairs = (*odd_cell_pairs(relation), *make_unknown_pairs(relation, False))
+        pairs = (
+            *odd_cell_pairs(relation),
+            *shared_identifier_pairs(relation),
+            *make_unknown_pairs(relation, False),
+        )
         run_on = partial(_discovers, epsilon, 0.0)
         yield from exact_findings(f"choices of domains, {relation}", epsilon, run_on, pairs)
         run_on = partial(_discovers, epsilon, DELTA)

@@ -90,6 +90,18 @@ def shared_number_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
     return _one_cell_pairs(SHARED_NUMBERS, neighbours)
 
 
+def shared_identifier_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """A row with an identifier of its own beside those that many rows share."""
+    cells = {"x": ["1", "2"] * 30, "school_id": ["7", "8", "9"] * 20}
+    kept = 60 - (neighbours == "replace")
+    rest = {name: column[:kept] for name, column in cells.items()}
+    other = {"x": [*rest["x"], "1"], "school_id": [*rest["school_id"], "10"]}
+    tables = [
+        Table({name: _words(column) for name, column in some.items()}) for some in (cells, other)
+    ]
+    return (Pair(*tables, None, neighbours, "the only row of a school"),)
+
+
 def listed_word_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
     """Pairs that differ by a word of a public list."""
     return _one_cell_pairs(LISTED_WORDS, neighbours)
