@@ -96,10 +96,10 @@ def shared_identifier_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
     kept = 60 - (neighbours == "replace")
     rest = {name: column[:kept] for name, column in cells.items()}
     other = {"x": [*rest["x"], "1"], "school_id": [*rest["school_id"], "10"]}
-    tables = [
+    one, two = (
         Table({name: _words(column) for name, column in some.items()}) for some in (cells, other)
-    ]
-    return (Pair(*tables, None, neighbours, "the only row of a school"),)
+    )
+    return (Pair(one, two, None, neighbours, "the only row of a school"),)
 
 
 def listed_word_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
