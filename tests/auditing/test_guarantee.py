@@ -21,7 +21,7 @@ import understudy.privacy.sums
 from understudy import Independent, InputError, PrivBayes
 from understudy.auditing import Pair, audit
 from understudy.auditing.asking import answers
-from understudy.auditing.discovery import discovery, naming_probability
+from understudy.auditing.discovery import NAMING, discovery, naming_probability
 from understudy.auditing.doors import PausedRun, exact_loss
 from understudy.auditing.neighbours import (
     choice_pair,
@@ -194,8 +194,11 @@ def test_discovery_loses_what_it_claims(epsilon: float, monkeypatch: pytest.Monk
         assert finding.unit != "delta" or finding.measured > DELTA / 1000, finding
 
 
-def test_a_threshold_that_is_too_low_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments: Any = (1.0, "add_remove", "epsilon", 2, 1)
+@pytest.mark.parametrize("what", NAMING)
+def test_a_threshold_that_is_too_low_would_be_seen(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments: Any = (1.0, "add_remove", "epsilon", 2, 1, what)
     assert naming_probability(*arguments) <= DELTA
     monkeypatch.setattr("understudy.privacy.discovery_budget.noise_tail", lambda *_: 5.0)
     assert naming_probability(*arguments) > 1000 * DELTA

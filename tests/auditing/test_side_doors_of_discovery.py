@@ -29,6 +29,7 @@ from understudy.data.formats import CANDIDATES, Format
 from understudy.data.forms import Form
 from understudy.errors import InputError
 from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery_numbers import NamedNumbers, NumberFinder
 from understudy.privacy.discovery_questions import NoisyHistogram
 from understudy.privacy.discovery_scores import KINDS as CHOICES
 from understudy.privacy.discovery_scores import Kind, count_grids, count_kinds
@@ -45,6 +46,12 @@ def _same_words(self: WordFinder, name: str, cost: Any, delta: float) -> None:
     self.asker.ledger.debit(f"words of {name}", cost, "the same answer", delta)
     answer = NoisyHistogram(np.zeros(0, np.int64), 1.0, "rho")
     self.words[name] = NamedWords({"Oslo": 5, "Rome": 5}, 9, answer)
+
+
+def _same_numbers(self: NumberFinder, name: str, kind: Kind, step: float, *price: Any) -> None:
+    """The same for numbers that many rows share; the audit looks at their real answer."""
+    self.asker.ledger.debit(f"frequent numbers of {name}", price[0], "the same answer", price[1])
+    self.numbers[name] = NamedNumbers({}, NoisyHistogram(np.zeros(0, np.int64), 1.0, "rho"))
 
 
 KINDS = ("integer", "real", "date")
@@ -79,6 +86,7 @@ def seen_as(kind: int, name: str, table: Table, folder: Path, beside: Seen | Non
     """What is seen of a method that takes every column for one kind."""
     with (
         mock.patch.object(WordFinder, "ask_words", _same_words),
+        mock.patch.object(NumberFinder, "ask_numbers", _same_numbers),
         mock.patch.object(Follows, "place", kind),
     ):
         return seen(WITHOUT_SCHEMA[name], table, None, folder, Follows, beside)
@@ -133,6 +141,7 @@ def test_types_decide_nothing_where_the_domain_is_discovered(
     found = []
     with (
         mock.patch.object(WordFinder, "ask_words", _same_words),
+        mock.patch.object(NumberFinder, "ask_numbers", _same_numbers),
         mock.patch.object(Follows, "place", place),
     ):
         for side, values in zip(("here", "there"), typed[1:], strict=True):
@@ -318,6 +327,7 @@ def test_a_kind_that_is_read_for_free_would_be_seen(tmp_path: Path) -> None:
     found = []
     with (
         mock.patch.object(WordFinder, "ask_words", _same_words),
+        mock.patch.object(NumberFinder, "ask_numbers", _same_numbers),
         mock.patch.object(Discovery, "_choose_kinds", look_at_all),
     ):
         for folder, ages in ((here, [*plain, "21"]), (there, [*plain, "x", "x"])):

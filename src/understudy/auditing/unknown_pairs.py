@@ -62,6 +62,46 @@ LISTED_WORDS: dict[str, tuple[Sequence[str], str]] = {
 """Columns of words and one more cell. Words that occur once are kept only if they are public."""
 
 
+BESIDE_WORDS: dict[str, tuple[Sequence[str], str]] = {
+    "the third row with a word beside yes and no": (["maybe"] * 2 + ["no", "yes"] * 5, "maybe"),
+    "one more yes": (["maybe"] * 3 + ["no", "yes"] * 5, "yes"),
+    "the only mark for a missing value": (["maybe"] * 3 + ["no", "yes"] * 5, "n/a"),
+    "the only cell that is none of them": (["maybe"] * 3 + ["no", "yes"] * 5, "perhaps"),
+}
+"""Columns of yes and no with a third word that two rows hold or more, and one more cell."""
+
+SHARED_NUMBERS: dict[str, tuple[Sequence[str], str]] = {
+    "the third row with a number": (["0.7123"] * 2 + ["2.5"] * 3 + ["1.25", "3"], "0.7123"),
+    "a number written another way": (["0.7123"] * 2 + ["2.5"] * 3 + ["1.25", "3"], "2.50"),
+    "the only extreme number": (["0.7123"] * 2 + ["2.5"] * 3 + ["1.25", "3"], "1e300"),
+    "a number that counts as its neighbour": (["0.7123"] * 2 + ["2.5"] * 3, "0.71230004"),
+    "a text among numbers": (["0.7123"] * 2 + ["2.5"] * 3 + ["1.25", "3"], "abc"),
+}
+"""Columns of reals, some of which several rows share, and one more cell."""
+
+
+def beside_word_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """Pairs that differ by a cell of a column of yes and no with a third word."""
+    return _one_cell_pairs(BESIDE_WORDS, neighbours)
+
+
+def shared_number_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """Pairs that differ by a cell of a column of reals that several rows share."""
+    return _one_cell_pairs(SHARED_NUMBERS, neighbours)
+
+
+def shared_identifier_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """A row with an identifier of its own beside those that many rows share."""
+    cells = {"x": ["1", "2"] * 30, "school_id": ["7", "8", "9"] * 20}
+    kept = 60 - (neighbours == "replace")
+    rest = {name: column[:kept] for name, column in cells.items()}
+    other = {"x": [*rest["x"], "1"], "school_id": [*rest["school_id"], "10"]}
+    one, two = (
+        Table({name: _words(column) for name, column in some.items()}) for some in (cells, other)
+    )
+    return (Pair(one, two, None, neighbours, "the only row of a school"),)
+
+
 def pair_listed_words(neighbours: Neighbours) -> tuple[Pair, ...]:
     """Pairs that differ by a word of a public list."""
     return _one_cell_pairs(LISTED_WORDS, neighbours)

@@ -393,6 +393,19 @@ class Tally:
         return self.rows - int(self.missing[0])
 
 
+class DistinctTally(Tally):
+    """How many different texts there are that are not empty, and nothing else: a row that is added
+    changes it by one at most.
+    """
+
+    distinct = 0
+
+    def add(self, words: Iterable[str], counts: Iterable[int]) -> None:
+        """Count distinct words that were not counted before."""
+        self.rows += sum(counts)
+        self.distinct += sum(not word.isspace() for word in words if word)
+
+
 @lru_cache(maxsize=1)
 def _mark_places() -> dict[str, int]:
     return {mark: place for place, mark in enumerate(MARKS)}

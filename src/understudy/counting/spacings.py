@@ -17,7 +17,25 @@ from understudy.data.inside_files import decimals_of
 from understudy.data.number_formats import NumberNotation
 
 INTEGER_GRIDS = (1000.0, 500.0, 250.0, 100.0, 50.0, 25.0, 20.0, 10.0, 5.0, 2.0, 1.0)
-REAL_GRIDS = (1.0, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-12)
+REAL_GRIDS = (
+    1000.0,
+    100.0,
+    50.0,
+    10.0,
+    5.0,
+    1.0,
+    0.5,
+    0.25,
+    0.2,
+    0.1,
+    0.05,
+    0.01,
+    0.001,
+    1e-4,
+    1e-5,
+    1e-6,
+    1e-12,
+)
 TIME_GRIDS = (3600.0, 1800.0, 900.0, 600.0, 300.0, 60.0, 1.0)
 DATETIME_GRIDS = (86400.0, *TIME_GRIDS)
 """Steps that the values of a column may have, coarsest first, times in seconds; the last is "any".
@@ -72,12 +90,12 @@ def spacings_of(form: Format) -> tuple[Spacing, ...]:
     found += [
         Spacing(step, notation)
         for notation in list_fixed_notations(form)
-        for step in REAL_GRIDS[1:-1]
+        for step in REAL_GRIDS[:-1]
         if decimals_of(step) <= _places_of(notation)
     ]
     shortest = shortest_notation(form)
     if shortest:
-        found += [Spacing(step, shortest) for step in REAL_GRIDS[1:] if step >= MIN_SHORTEST_STEP]
+        found += [Spacing(step, shortest) for step in REAL_GRIDS if 1 > step >= MIN_SHORTEST_STEP]
     if form == PLAIN_INTEGER:
         found += [Spacing(INTEGER_GRIDS[-1], notation) for notation in PADDED]
     return tuple(found)
@@ -184,7 +202,7 @@ def _on_grids(kind: str, numbers: NDArray[np.float64]) -> list[NDArray[np.bool_]
     found = []
     for step in REAL_GRIDS[:-1]:
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled = numbers * round(1 / step)
+            scaled = numbers / step if step > 1 else numbers * round(1 / step)
             size = np.maximum(1.0, abs(scaled))
             allowed = np.maximum(1e-9 * size, np.minimum(SINGLE_PRECISION * size, MAX_OFF_GRID))
             found.append(abs(scaled - np.rint(scaled)) <= allowed)

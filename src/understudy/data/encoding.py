@@ -160,7 +160,11 @@ def _decode_quantity(
         values = _draw_uniformly(attribute, codes, rng, even=even)
     kind = attribute.kind
     if kind == "real" and values.dtype.kind == "i":
-        kind = "integer"  # multiples of a whole step are written without a point
+        # Multiples of a whole step are written without a point, unless a format shows decimals.
+        if attribute.format:
+            values = values.astype(np.float64)
+        else:
+            kind = "integer"
     column = Column(kind, values, mark=attribute.missing or "", format=attribute.format or "")
     return _with_missing(column, attribute, codes)
 

@@ -126,8 +126,9 @@ def _notation(kind: str, notation: str) -> NumberNotation | LimitedNotation | Ti
 _INTEGERS = ("", "1,234", "1.234", "1 234", "1'234", "12%", "12 %", "+12")
 _REALS = ("", "1,234.50", "12,50", "1.234,50", "1 234,50", "1'234.50", "+12.50", "+12,50")
 _PERCENTS = ("12.5%", "12,5%", "12.5 %", "12,5 %")
-_BEFORE = ("$", "£", "€", "¥", "₹", "US$", "USD ")
-_AFTER = ("€", " €", " EUR", " kr", " zł")
+_BEFORE = ("$", "£", "€", "¥", "₹", "US$", "USD ", "EUR ", "CHF ")
+_AFTER = ("€", " €", " EUR", " kr", " zł", " USD", " CHF")
+_UNITS = (" kg", " g", " cm", " mm", " km", " m", " °C", " h", " min")
 _DATES = (
     *("", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y"),
     *("%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%-d/%-m/%Y", "%-m/%-d/%Y", "%-d.%-m.%Y"),
@@ -189,12 +190,18 @@ def _candidates() -> tuple[Format, ...]:
         "datetime": _DATETIMES,
     }
     money = {
-        "integer": _money(("1,234", "1234"), ("1.234", "1234", "1 234")),
-        "real": _money(("1,234.50", "1234.50"), ("1.234,50", "1234,50", "1 234,50")),
+        "integer": _money(("1,234", "1234"), ("1.234", "1234", "1 234", "1,234")),
+        "real": _money(
+            ("1,234.50", "1234.50"), ("1.234,50", "1234,50", "1 234,50", "1,234.50", "1234.50")
+        ),
+    }
+    measures = {
+        "integer": [f"12{unit}" for unit in _UNITS],
+        "real": [f"{number}{unit}" for unit in _UNITS for number in ("12.5", "12,5")],
     }
     return tuple(
         Format(kind, notation)
-        for group in (grouped, money)
+        for group in (grouped, money, measures)
         for kind, notations in group.items()
         for notation in notations
     )

@@ -26,7 +26,7 @@ _NOTATION = re.compile(
     rf"(?P<after>{_SIGN}|[ \u00a0\u202f]?%)"
 )
 _PLAIN = r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
-_PLAIN_INTEGER = r"-?(?:0|[1-9][0-9]*)(?:\.0*)?"
+_PLAIN_INTEGER = r"-?(?:0|[1-9][0-9]*)(?:\.0?)?"
 _ANY_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _MAX_DIGITS = 400
 _NAN = math.nan
@@ -162,7 +162,8 @@ class NumberNotation:
         else:
             whole = rf"(?P<whole>[0-9]+|(?={mark}[0-9]))"
         if strict:
-            decimals = rf"(?:{mark}{'0+' if self.kind == 'integer' else '[0-9]+'})?"
+            # Whole numbers with two places are amounts: 12.00. With one, any program wrote them.
+            decimals = rf"(?:{mark}{'0' if self.kind == 'integer' else '[0-9]+'})?"
             number = f"{re.escape(self.before)}{whole}{decimals}{re.escape(self.after)}"
             if self.plus:
                 return rf"[-+](?=[^1-9]*[1-9]){number}|0(?:{mark}0+)?"

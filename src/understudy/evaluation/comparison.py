@@ -7,7 +7,7 @@ is as private as the rows, and nothing of it may go into a release.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from understudy.data.frames import Frame, as_table
 from understudy.data.schema import Attribute, Category, Identifier, Quantity, Schema, Text
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
+from understudy.evaluation.shared_identifiers import tells_rows_apart
 from understudy.privacy.identifiers import is_identifier
 
 MAX_COMPARED_CATEGORIES = 1000
@@ -220,7 +221,12 @@ def common_schema(real: Table, synthetic: Table) -> Schema:
 
 
 def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
-    drafts = [_draft_kinds(table) for table in (real, synthetic)]
+    identifiers = {
+        name
+        for name, column in real.columns.items()
+        if is_identifier(name) and tells_rows_apart(column)
+    }
+    drafts = [_draft_kinds(table, identifiers) for table in (real, synthetic)]
     kinds = {}
     for name in real.names:
         one, other = (draft.get(name) for draft in drafts)
@@ -236,19 +242,18 @@ def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
     return kinds
 
 
-def _draft_kinds(table: Table) -> dict[str, str]:
+def _draft_kinds(table: Table, identifiers: Collection[str]) -> dict[str, str]:
     """The kinds of the columns that hold any value."""
     held = {name: column for name, column in table.columns.items() if column.kind != "empty"}
-    return {name: _kind_shown(name, column) for name, column in held.items()}
+    found = {name: _kind_shown(column) for name, column in held.items()}
+    return found | {name: "identifier" for name in held if name in identifiers}
 
 
 _SPELLINGS = ({"false", "true"}, {"False", "True"}, {"FALSE", "TRUE"})
 
 
-def _kind_shown(name: str, column: Column) -> str:
+def _kind_shown(column: Column) -> str:
     """What all values of a column look like; for the owner of both tables, who may see that."""
-    if is_identifier(name):
-        return "identifier"
     if column.kind != "text":
         return column.kind
     words = set(column.words) - {""}

@@ -34,6 +34,7 @@ from understudy.evaluation.reading import (
     read_numbers,
     read_words,
 )
+from understudy.evaluation.shared_identifiers import tells_rows_apart
 from understudy.privacy.identifiers import is_identifier
 
 MIN_TEXTS = 50
@@ -159,12 +160,14 @@ class _Cutter:
         return None
 
     def is_left_out(self, name: str) -> bool:
-        """Identifiers are made for every row; text is left out where the owner says that it is."""
+        """Identifiers that no rows share are made for every row; text is left out where the owner
+        says that it is.
+        """
         if isinstance(self.hint(name), Identifier):
             return True
         if self.schema is not None and name in self.schema:
             return isinstance(self.schema[name], Text)
-        return is_identifier(name)
+        return is_identifier(name) and tells_rows_apart(self.real.columns[name])
 
     def is_replaced(self, name: str) -> bool:
         """Whether a free text became one and the same, or nothing."""

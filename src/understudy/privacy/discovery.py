@@ -3,7 +3,8 @@
 Column names are public, and so is which of them look like identifiers. All else is paid for, in a
 few steps that each see what the ones before released:
 
-1. **Rows**: a noisy count, from which the rest of the budget is divided by need; and a rougher one
+1. **Rows**: a noisy count, from which the rest of the budget is divided by need; one of the
+   different values of each identifier, which tells whether many rows share one; and a rougher one
    of the cells of each column that are not empty.
 2. **Kinds**: for each column a choice among public domains: the ways to write numbers, dates and
    times, short public vocabularies ("yes" and "no"), or any words. The score of a domain is the
@@ -20,6 +21,7 @@ not fit the chosen domain counts as outside of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +30,7 @@ from functools import cached_property
 import numpy as np
 
 from understudy.counting.columns import Columns
-from understudy.counting.partition import Tally, ends_of
+from understudy.counting.partition import DistinctTally, Tally, ends_of
 from understudy.counting.spacings import PADDED, spacings_of
 from understudy.data.attributes import MAX_FEW_VALUES, Attribute
 from understudy.data.formats import CANDIDATES
@@ -37,30 +39,36 @@ from understudy.data.tables import Table
 from understudy.privacy.budget import Budget, exact, round_down, round_up
 from understudy.privacy.cells import MAX_CELLS
 from understudy.privacy.discovery_budget import (
+    CERTAIN_GROUPS,
     COMMAS_SHARE,
     COMMONEST_LOOKS,
     ENOUGH_FOR_CATEGORIES,
-    GRIDS_SHARE,
-    GRIDS_STRENGTH,
+    FEW_TELLING,
     KINDS_STRENGTH,
+    MAX_GROUPS,
     MIN_NAMED,
     MIN_PARTS,
+    MIN_RANGE_EVIDENCE,
     MIN_RARE,
     RANGES_SHARE,
     RANGES_SHARE_BESIDE_WORDS,
-    RANGES_STRENGTH,
+    TELLING_DEVIATION,
+    TELLING_SHARE,
     WORDS_WEIGHT,
     Outlook,
     choice_price,
     foresee,
     foresee_by_need,
     frequent_numbers_price,
+    grids_prices,
     kinds_prices,
     limit_price,
     noise_tail,
     present_price,
     price_count,
+    price_groups,
     price_second_looks,
+    ranges_prices,
     rare_words_price,
     rows_to_be_seen,
     subtract,
@@ -88,6 +96,7 @@ from understudy.privacy.discovery_scores import (
     has_decimal_comma,
     kind_odds,
     range_odds,
+    simple_ranges,
 )
 from understudy.privacy.discovery_words import WordFinder
 from understudy.privacy.identifiers import make_identifier
@@ -168,6 +177,8 @@ class Discovery:
         self._present: dict[str, float] = {}
         self._telling: dict[str, float] = {}
         """About how many cells of a column are neither empty nor zero, or fewer."""
+        self._mostly_zero: set[str] = set()
+        """Columns in which zeros are more than half of the cells that are not empty."""
         self._notations: dict[str, str] = {}
         """Places after the point of reals that are always written with as many."""
         self._kinds_costs: dict[str, Budget] = {}
@@ -183,14 +194,19 @@ class Discovery:
         return self.find()
 
     @cached_property
-    def _tallies(self) -> Mapping[str, Tally]:
+    def _tallies(self) -> dict[str, Tally]:
         """Exact counts of all columns, in one pass. Nothing of them is looked at before it is paid
         for.
         """
         fewest = self.protection.rows_per_person + 1
         tallies = {name: Tally(fewest) for name in self.draft.asked}
-        self.draft.columns.count(tallies)
+        self.draft.columns.count({**tallies, **self._distinct})
         return tallies
+
+    @cached_property
+    def _distinct(self) -> dict[str, DistinctTally]:
+        """Of columns that look like identifiers, and may be shared by many rows."""
+        return {name: DistinctTally() for name in self.draft.perhaps_groups}
 
     # ---- step 1
 
@@ -205,6 +221,7 @@ class Discovery:
             noisy = self.asker.histogram("number of rows", [rows], cost, 0.0)
             self.rows = float(max(int(noisy.counts[0]), 1))
             self._rows_deviation = noisy.deviation
+        cost = cost.plus(self._find_groups())
         facts = self.delta, len(self.draft.asked), self.rows
         if self.share is None:
             outlook = foresee_by_need(self.protection, self.budget, *facts)
@@ -216,6 +233,28 @@ class Discovery:
         most = exact(cost.amount) + exact(outlook.budget.amount)
         self.price, self.count_price = Budget(round_up(most), cost.currency), cost
         return outlook
+
+    def _find_groups(self) -> Budget:
+        """Ask about identifiers that many rows share as about other columns: rows with a number of
+        their own would have no school, or no person with several rows. Returns the price.
+
+        One row changes the number of different values by one at most.
+        """
+        names, fewest = self.draft.perhaps_groups, self.protection.rows_per_person + 1
+        cost = price_groups(self.budget, len(names))
+        groups = []
+        for name in names:
+            count = self._distinct[name].distinct
+            asked = self.asker.histogram(f"different values of {name}", [count], cost, 0.0)
+            spread = math.hypot(asked.deviation, MAX_GROUPS * self._rows_deviation)
+            if asked.counts[0] + CERTAIN_GROUPS * spread < MAX_GROUPS * self.rows:
+                groups.append(name)
+        if groups:
+            tallies = {name: Tally(fewest) for name in groups}
+            self.draft.columns.count(tallies)
+            self._tallies.update(tallies)
+            self.draft = self.draft.with_groups(groups)
+        return Budget(len(names) * cost.amount, cost.currency)
 
     # ---- the rest
 
@@ -229,11 +268,11 @@ class Discovery:
         stepped = ("real", "time", "datetime")
         fine = [name for name in numbers if format_of(kinds[name]).kind in stepped]
         steps = self._choose_steps(kinds, fine)
-        kinds = as_integers(kinds, steps)
+        kinds = as_integers(kinds, steps, self._notations)
         gridless = [name for name, step in steps.items() if self._lacks_grid(kinds[name], step)]
         delta = self._share_delta(kinds, len(gridless))
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
-        steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges))
+        steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges, steps))
         for name, notation in self._notations.items():
             if notation in PADDED:
                 ranges[name] = ranges[name].within_digits(len(notation))
@@ -255,6 +294,9 @@ class Discovery:
             if name in self.draft.identifiers:
                 attributes.append(make_identifier(name))
                 continue
+            if name in self.draft.perhaps_groups and name in self._hopeless:
+                attributes.append(make_identifier(name))
+                continue
             if name in self._hopeless:
                 absent = self.rows - self._present.get(name, self.rows)
                 attributes.append(word_finder.give_up(name, "", np.array([absent])))
@@ -267,6 +309,9 @@ class Discovery:
                 found = word_finder.find_vocabulary(name, kind.vocabulary, cost, delta)
             else:
                 found = number_finder.find_numbers(name, kind, ranges[name], steps.get(name), cost)
+            if not found[1] and name in self.draft.perhaps_groups:
+                attributes.append(make_identifier(name))
+                continue
             attributes.append(found[0])
             if not found[1]:
                 empty.append(name)
@@ -397,14 +442,35 @@ class Discovery:
             self._present[name] = min(max(fewer, self.rows / 10), self.rows)
             fewer = int(asked.counts[0]) - asked.deviation
             self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
+            if asked.counts[1] > asked.counts[0]:
+                self._mostly_zero.add(name)
+        again = self._count_telling_again()
         spent = exact(self.count_price.amount) + len(columns) * exact(cost.amount)
-        self.count_price = Budget(round_up(spent), cost.currency)
+        self.count_price = Budget(round_up(spent + again), cost.currency)
         self._before = self.left
         prices = kinds_prices(self.protection, self.left, list(self._present.values()))
         self._kinds_costs = dict(zip(columns, prices, strict=True))
         return tuple(
             name for name in columns if bound_kind_failure(self._evidence(name)) > MAX_KIND_FAILURE
         )
+
+    def _count_telling_again(self) -> Fraction:
+        """Count the cells that are neither empty nor zero once more where they seem to be few: the
+        first count is too rough to tell what a choice needs. Returns the price.
+        """
+        few = [name for name, count in self._telling.items() if count < FEW_TELLING * self.rows]
+        if not few:
+            return exact(0.0)
+        wanted = self.protection.histogram_price(TELLING_DEVIATION * self.rows, self.left)
+        cost = limit_price(wanted, self.left, TELLING_SHARE, len(few))
+        self.left = subtract(self.left, cost, len(few))
+        for name in few:
+            tally = self._tallies[name]
+            counts = [tally.present - tally.zeros]
+            asked = self.asker.histogram(f"cells of {name} but zeros", counts, cost, 0.0)
+            fewer = int(asked.counts[0]) - asked.deviation
+            self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
+        return len(few) * exact(cost.amount)
 
     def _evidence(self, name: str) -> float:
         """By how much cells that are not empty can change the odds of a kind."""
@@ -442,7 +508,8 @@ class Discovery:
         rest = exact(self.left.amount)
         self.count_price = Budget(round_up(spent - rest), self.left.currency)
         self._hopeless = tuple(found)
-        return self._hopeless
+        # Identifiers that several rows share, none of them enough to be named, stay identifiers.
+        return tuple(name for name in found if name not in self.draft.perhaps_groups)
 
     def _count_needed_rows(self) -> float:
         """In about how many rows a word must occur to be named."""
@@ -476,18 +543,24 @@ class Discovery:
     ) -> dict[str, Range]:
         if not kinds:
             return {}
-        need = RANGES_STRENGTH, share
-        cost = choice_price(self.protection, self.left, self.rows, need, len(kinds))
-        self.left = subtract(self.left, cost, len(kinds))
-        evidence = self.rows * self.protection.strength(cost)
+        needs = [self._telling.get(name, self.rows) for name in kinds]
+        prices = ranges_prices(self.protection, self.left, self.rows, share, needs)
         found = {}
-        for name, kind in kinds.items():
+        for (name, kind), cost in zip(kinds.items(), prices, strict=True):
+            self.left = subtract(self.left, cost)
+            evidence = self.rows * self.protection.strength(cost)
             assert kind.format is not None
             form = CANDIDATES[kind.format]
             ends = ends_of(form.kind)
             counts = count_ranges(self._tallies[name], kind.format, ends)
-            odds = range_odds(form.kind, ends, evidence, steps.get(name, 1.0))
-            place = self.asker.choose(f"range of {name}", counts, odds, cost)
+            step = steps.get(name, 1.0)
+            places, odds = np.arange(len(counts)), range_odds(form.kind, ends, evidence, step)
+            telling = self._telling.get(name, self.rows) * self.protection.strength(cost)
+            is_number = form.kind in ("integer", "real")
+            if is_number and name in self._mostly_zero and telling < MIN_RANGE_EVIDENCE:
+                places, odds = simple_ranges(form.kind, ends, step)
+            chosen = self.asker.choose(f"range of {name}", counts[places], odds, cost)
+            place = places[chosen]
             first, last = int(ends.lows[place]), int(ends.highs[place])
             low, high = float(ends.edges[first]), float(ends.edges[last])
             found[name] = Range(low, high, first, last)
@@ -499,10 +572,9 @@ class Discovery:
             return {}
         # Zero lies on all grids: where most cells are zero, the others must speak louder.
         telling = {name: self._telling.get(name, self.rows) for name in names}
-        need, left = (GRIDS_STRENGTH, GRIDS_SHARE), self.left
+        prices = grids_prices(self.protection, self.left, list(telling.values()))
         found = {}
-        for name in names:
-            cost = choice_price(self.protection, left, telling[name], need, len(names))
+        for name, cost in zip(names, prices, strict=True):
             self.left = subtract(self.left, cost)
             evidence = telling[name] * self.protection.strength(cost)
             place = kinds[name].format
@@ -517,10 +589,14 @@ class Discovery:
         return found
 
 
-def _wide_integers(kinds: Mapping[str, Kind], ranges: Mapping[str, Range]) -> list[str]:
+def _wide_integers(
+    kinds: Mapping[str, Kind], ranges: Mapping[str, Range], steps: Mapping[str, float]
+) -> list[str]:
     """Columns of whole numbers that may have a step: all but short lists of codes."""
     return [
         name
         for name, stretch in ranges.items()
-        if format_of(kinds[name]).kind == "integer" and stretch.high - stretch.low > MAX_FEW_VALUES
+        if format_of(kinds[name]).kind == "integer"
+        and name not in steps
+        and stretch.high - stretch.low > MAX_FEW_VALUES
     ]

@@ -19,6 +19,14 @@ from understudy.privacy.mechanisms import SCORE_GRID, choice_scale, table_scale
 COUNT_SHARE = 0.003
 """Of the whole budget: the noisy number of rows."""
 
+GROUPS_SHARE, MIN_GROUPS_PARTS = 0.009, 3
+"""Of the whole budget: how many different values identifiers have, in at least so many parts."""
+
+MAX_GROUPS, CERTAIN_GROUPS = 0.6, 1.0
+"""Of the rows: an identifier with fewer different values, by so many deviations of the noise, does
+not tell rows apart: several rows share one.
+"""
+
 DISCOVERY_SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 """Of the whole budget: what discovery may take where nobody says how much."""
 
@@ -52,12 +60,27 @@ PRESENT_DEVIATION, PRESENT_SHARE = 0.05, 0.03
 of what is left.
 """
 
+FEW_TELLING, TELLING_DEVIATION, TELLING_SHARE = 0.3, 0.01, 0.03
+"""Of the rows: where fewer cells seem to be neither empty nor zero, they are counted again, with
+this noise, if that takes no larger share of what is left.
+"""
+
 KINDS_STRENGTH, KINDS_SHARE = 60.0, 0.2
 CERTAIN_KINDS_STRENGTH, CERTAIN_KINDS_SHARE = 240.0, 0.05
 GRIDS_STRENGTH, GRIDS_SHARE = 200.0, 0.1
 RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_BESIDE_WORDS = 2000.0, 0.5, 0.25
 """The strength n s that each kind of choice gets, if that takes no larger share of what is left;
 the last share is for ranges where words would lack the rest.
+"""
+
+RANGES_NEED, MAX_NEED_SHARE = 100.0, 0.4
+"""The strength that a range gets first, of the cells that are neither empty nor zero, for at most
+this part of what all ranges get: equal prices find no range of a column that is mostly zero.
+"""
+
+MIN_RANGE_EVIDENCE = 60.0
+"""Where most cells are zero, and the others change the odds of a range by less, only round ranges
+from zero are candidates.
 """
 
 COMMAS_SHARE = 0.05
@@ -166,13 +189,49 @@ def kinds_prices(protection: Protection, left: Budget, present: Sequence[float])
         (KINDS_STRENGTH, KINDS_SHARE),
         (CERTAIN_KINDS_STRENGTH, CERTAIN_KINDS_SHARE),
     ):
-        wanted = [exact(protection.price(strength / cells, left).amount) for cells in present]
-        rest, given = exact(left.amount) * exact(share), {}
-        for done, place in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
-            given[place] = min(wanted[place], rest / (len(wanted) - done))
-            rest -= given[place]
-        prices.append([round_down(given[place]) for place in range(len(wanted))])
+        prices.append(_share_by_need(protection, left, (strength, share), present))
     return [Budget(max(both), left.currency) for both in zip(*prices, strict=True)]
+
+
+def grids_prices(protection: Protection, left: Budget, telling: Sequence[float]) -> list[Budget]:
+    """The prices of choices of grids, given about how many cells of each column are neither empty
+    nor zero: zero lies on all grids.
+    """
+    prices = _share_by_need(protection, left, (GRIDS_STRENGTH, GRIDS_SHARE), telling)
+    return [Budget(price, left.currency) for price in prices]
+
+
+def ranges_prices(
+    protection: Protection, left: Budget, rows: float, share: float, telling: Sequence[float]
+) -> list[Budget]:
+    """The prices of choices of ranges: equal ones, but for columns that need more."""
+    need = RANGES_NEED, share * MAX_NEED_SHARE
+    needed = _share_by_need(protection, left, need, telling)
+    rest, parts = exact(left.amount) * exact(share), len(telling)
+    equal = rest / parts
+    for price in sorted(needed, reverse=True):
+        if price <= equal:
+            break
+        rest, parts = rest - exact(price), parts - 1
+        equal = rest / max(parts, 1)
+    wanted = exact(protection.price(RANGES_STRENGTH / max(rows, 1.0), left).amount)
+    usual = round_down(min(equal, wanted))
+    return [Budget(max(price, usual), left.currency) for price in needed]
+
+
+def _share_by_need(
+    protection: Protection, left: Budget, need: tuple[float, float], cells: Sequence[float]
+) -> list[float]:
+    """What choices that need a strength get of a share of what is left, given by how many cells
+    each is told; where not all can have what they need, those that need little have it.
+    """
+    strength, share = need
+    wanted = [exact(protection.price(strength / count, left).amount) for count in cells]
+    rest, given = exact(left.amount) * exact(share), {}
+    for done, place in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+        given[place] = min(wanted[place], rest / (len(wanted) - done))
+        rest -= given[place]
+    return [round_down(given[place]) for place in range(len(wanted))]
 
 
 def kinds_price(protection: Protection, left: Budget, rows: float, columns: int) -> Budget:
@@ -223,6 +282,12 @@ class Outlook:
 def price_count(budget: Budget) -> Budget:
     """What the noisy number of rows costs."""
     return Budget(round_down(exact(budget.amount) * exact(COUNT_SHARE)), budget.currency)
+
+
+def price_groups(budget: Budget, columns: int) -> Budget:
+    """What it costs to count the different values of each of some identifiers."""
+    parts = max(columns, MIN_GROUPS_PARTS)
+    return Budget(round_down(exact(budget.amount) * exact(GROUPS_SHARE) / parts), budget.currency)
 
 
 def rows_to_be_seen(protection: Protection, cost: Budget, delta: float) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from copy import copy
 from functools import cached_property
 
 from understudy.counting.columns import Columns, MemoryColumns
 from understudy.data.attributes import Attribute
 from understudy.data.tables import Table
 from understudy.errors import InputError
-from understudy.privacy.identifiers import is_identifier
+from understudy.privacy.identifiers import is_identifier, may_tell_groups
 
 
 class Draft:
@@ -46,6 +47,19 @@ class Draft:
         self.identifiers = frozenset(
             name for name in self.names if is_identifier(name, person) and name not in self.known
         )
+
+        self.perhaps_groups = tuple(
+            name
+            for name in self.names
+            if name in self.identifiers and name != person and may_tell_groups(name)
+        )
+
+    def with_groups(self, groups: Collection[str]) -> Draft:
+        """The same, where some columns that look like identifiers are asked about, too."""
+        draft = copy(self)
+        draft.identifiers = self.identifiers - set(groups)
+        draft.__dict__.pop("asked", None)
+        return draft
 
     @cached_property
     def asked(self) -> tuple[str, ...]:

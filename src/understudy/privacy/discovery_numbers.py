@@ -35,7 +35,7 @@ from understudy.privacy.discovery_cells import (
 )
 from understudy.privacy.discovery_limits import cut_at_limits, find_limits
 from understudy.privacy.discovery_questions import FALSE_ALARM, FAR_FALSE_ALARM, NoisyHistogram
-from understudy.privacy.discovery_scores import Kind, format_of
+from understudy.privacy.discovery_scores import MIN_STEP, Kind, format_of
 from understudy.privacy.discovery_values import ValueFinder, missing_mark
 from understudy.privacy.mechanisms import table_scale
 from understudy.privacy.refinement import is_refinable
@@ -45,9 +45,6 @@ MAX_UNIT_BINS = 32
 
 MAX_LEFT_OVER = 0.02
 """Of the rows: codes may leave this many to values that cannot be told from the noise."""
-
-MIN_STEP = 1e-6
-"""Reals with a finer step are taken to have none."""
 
 ZOOM_SHARE, ZOOMS, ZOOM_CELLS = 0.25, 2, 128
 """Of the price of a histogram: looks beforehand, where values cannot be counted one by one. The
@@ -403,7 +400,7 @@ def _quantity(facts: _Found, bins: Sequence[float]) -> Quantity:
     if facts.form.kind == "real" and facts.grid.unit:
         edges[-1] += facts.last_value_ends - step
     found = _plain_quantity(facts, edges)
-    if not step or step == 1:
+    if not step or (step == 1 and facts.form.kind == "integer"):
         return found
     return _with_step(found, step)
 

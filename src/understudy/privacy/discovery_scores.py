@@ -182,17 +182,20 @@ def comma_odds(evidence: float) -> NDArray[np.float64]:
     return np.array([0.0, 3.0 + 0.1 * evidence])
 
 
-def as_integers(kinds: Mapping[str, Kind], steps: dict[str, float]) -> dict[str, Kind]:
-    """The kinds, with integers in place of reals that are whole."""
+def as_integers(
+    kinds: Mapping[str, Kind], steps: dict[str, float], notations: Mapping[str, str]
+) -> dict[str, Kind]:
+    """The kinds, with integers in place of reals that are whole, but for amounts such as 12.00."""
     found = dict(kinds)
     for name, step in list(steps.items()):
         form = format_of(kinds[name])
         whole = None
         if form.kind == "real" and not form.places:
             whole = Format("integer", form.notation)
-        if step == 1 and whole in CANDIDATES:
+        if step >= 1 and whole in CANDIDATES and name not in notations:
             found[name] = Kind(format=CANDIDATES.index(whole))
-            del steps[name]
+            if step == 1:  # whole numbers are asked for more steps than these
+                del steps[name]
     return found
 
 
@@ -268,6 +271,9 @@ SLOPES = {1.0: 3.0, 100.0: 2.0, 1e4: 1.5, 1e6: 1.0}
 width on: least among large numbers, whose scale nobody knows beforehand.
 """
 
+GRIDLESS_SLOPE, MIN_STEP = 1.5, 1e-6
+"""The same for reals with a finer step, which are taken to have none."""
+
 DEMANDED = {1.0: 0.0, 2.0: 0.007, 20.0: 0.003, 100.0: 0.001}
 """What is added to a slope, per unit of evidence. 0.001 says that a range e times as wide must hold
 0.1 % more of the rows; among codes, where one value more or less is many rows, it is more.
@@ -288,9 +294,31 @@ def range_odds(kind: str, ends: Ends, evidence: float, step: float = 1.0) -> NDA
         bends = [*slopes, np.inf]
         for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
             odds -= weight * slope * np.log(np.clip(widths, low, high) / low)
+    if step < MIN_STEP:
+        # Of numbers without a step, how many a range holds says nothing of its scale.
+        odds -= (GRIDLESS_SLOPE - SLOPES[1e6]) * np.log(widths)
     if kind == "real":
         odds[widths < MIN_STEPS] -= 10.0 + 2 * evidence
     return odds
+
+
+SIMPLE_ENDS, SIMPLE_SLOPE = (1.0, 2.0, 5.0), 3.0
+
+
+def simple_ranges(
+    kind: str, ends: Ends, step: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The places of ranges from zero to a round number, and what speaks for each: where most cells
+    are zero, the others say too little to choose among all, or to demand much of a wide one.
+    """
+    low, high = ends.edges[ends.lows], ends.edges[ends.highs]
+    if kind == "integer":
+        high = high - 1
+    positive = np.maximum(high, 1e-300)
+    mantissas = np.round(positive / 10.0 ** np.floor(np.log10(positive) + 1e-9), 9)
+    wide_enough = ends.widths >= MIN_STEPS * step
+    places = np.flatnonzero((low == 0) & wide_enough & np.isin(mantissas, SIMPLE_ENDS))
+    return places, -SIMPLE_SLOPE * np.log(ends.widths[places] / step)
 
 
 MIN_STEPS = 1.5
@@ -298,13 +326,16 @@ MIN_STEPS = 1.5
 
 LEVELS = {
     "integer": (4.0, 3.6, 3.2, 2.8, 2.4, 2.0, 1.9, 1.6, 1.1, 0.6, 0.0),
-    "real": (6.0, 5.5, 5.0, 4.9, 4.5, 3.9, 3.3, 2.1, 1.3, 0.6, 0.0),
+    "real": (8.4, 8.0, 7.8, 7.4, 7.1, 6.8, 5.5, 5.0, 4.9, 4.5, 3.9, 3.3, 2.1, 1.3, 1.0, 0.6, 0.0),
     "time": (4.0, 3.6, 3.3, 3.1, 2.8, 2.0, 0.0),
     "datetime": (5.0, 4.0, 3.6, 3.3, 3.1, 2.8, 2.0, 0.0),
 }
 """How coarse each grid is. Where all values lie on one grid and so on all finer ones, these odds
 decide alone: neighbours are far enough apart that chance hardly takes the finer one.
 """
+
+MAX_LEVEL = 6.0
+"""Coarser grids than this are favoured by more: whole numbers are commoner than halves."""
 
 FIXED_PLACES_ODDS = 0.1
 """What speaks for a fixed number of places, per unit of evidence: where nine of ten cells have it,
@@ -324,12 +355,14 @@ a zero in front.
 
 def grid_odds(form: Format, evidence: float) -> NDArray[np.float64]:
     """Coarse grids are favoured, by as much as there is evidence for: three tenths of it from the
-    finest to the coarsest, so that a column of which half the cells tell is still told right.
+    finest to the coarsest, so that a column of which half the cells tell is still told right; more
+    where there is little, so that noise does not choose.
     Fixed places after the point are favoured, too, and so are decimals only where they are needed:
     cells written otherwise tell against it. Leading zeros must be seen.
     """
     levels = dict(zip(grids_of(form.kind), LEVELS.get(form.kind, (0.0,)), strict=True))
-    step = min(0.3 * evidence / max(*levels.values(), 1.0), 10.0) + 0.002 * evidence
+    apart = max(0.3 * evidence, min(1.2 * evidence, 15.0))
+    step = min(apart / min(max(*levels.values(), 1.0), MAX_LEVEL), 10.0) + 0.002 * evidence
     written = dict.fromkeys(list_fixed_notations(form), min(FIXED_PLACES_ODDS * evidence, 8.0))
     written[shortest_notation(form)] = min(SHORTEST_ODDS * evidence, 4.0)
     written[""] = 0.0

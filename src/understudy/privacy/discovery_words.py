@@ -29,6 +29,9 @@ MAX_NAMED_WORDS = 1000
 MAX_UNNAMED = 0.002
 """Of the rows: words may leave this many without a value of their own."""
 
+SAME_ROWS = 2.0
+"""Deviations of the noise: two counts of all rows that differ by less may be of the same number."""
+
 LIKELY_REST = 3.0
 """Deviations of the noise: more rows than that are left over beside a vocabulary, not noise."""
 
@@ -95,13 +98,25 @@ class WordFinder(ValueFinder):
     def count_unnamed(self, name: str) -> float:
         """About how many rows hold a word that was not named; nothing where noise may be all."""
         found = self.words[name]
-        # The noise in the number of rows alone hides hundreds of them; but no column names more
-        # rows than there are.
-        rows = max(self.rows, *(words.named - words.spread for words in self.words.values()))
+        rows = self._estimate_rows()
         left = rows - found.named
         if left <= max(MAX_UNNAMED * rows, found.spread):
             return 0.0
         return left
+
+    def _estimate_rows(self) -> float:
+        """About how many rows there are, by the columns of words too: the noise in the number of
+        rows alone hides hundreds of them.
+
+        No column names more rows than there are. Where the one that names most names about as many
+        as were counted, it is taken to name all, and both counts are one estimate.
+        """
+        fullest = max(self.words.values(), key=lambda words: words.named)
+        counted, named = self.rows_deviation**2, fullest.spread**2
+        rows = self.rows
+        if abs(rows - fullest.named) < SAME_ROWS * math.sqrt(counted + named):
+            rows = (rows * named + fullest.named * counted) / (counted + named)
+        return max(rows, *(words.named - words.spread for words in self.words.values()))
 
     def find_words(self, name: str) -> tuple[Attribute, bool]:
         """The words that were named, with a value for all others where rows are left over for it:

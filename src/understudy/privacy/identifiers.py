@@ -32,6 +32,9 @@ _ROW_NUMBER_NAME = re.compile(r"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?numbe
 """Identifiers that tell rows apart, hardly persons."""
 
 
+_GROUP_NAME = re.compile(rf"{_PREFIX}(({_WHOSE})?id|id[_\- ]?(num|number|no|nr|code))")
+
+
 def is_identifier(name: str, person: str | None = None) -> bool:
     """Whether a column is taken for one that tells rows or persons apart: by its name."""
     return name == person or _IDENTIFIER_NAME.fullmatch(name) is not None
@@ -43,6 +46,13 @@ def make_identifier(name: str) -> Identifier:
         if re.fullmatch(f"{_PREFIX}({names})", name):
             return Identifier(name, "identifier", pattern=pattern)
     return Identifier(name, "identifier")
+
+
+def may_tell_groups(name: str) -> bool:
+    """Whether many rows may share an identifier, as ``school_id`` or the ``id`` of a person who has
+    several rows: by its name.
+    """
+    return is_identifier(name) and _GROUP_NAME.fullmatch(name) is not None
 
 
 def is_owner(name: str) -> bool:

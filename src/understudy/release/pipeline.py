@@ -404,7 +404,7 @@ class Release:
         self.progress("looking inside bins", 0, 1)
         discovered: tuple[str, ...] = ()
         if not isinstance(self.schema, Schema):
-            discovered = self._draft.asked
+            discovered = (*self._draft.asked, *self._draft.perhaps_groups)
         code = self.source.code
         facts = ledger, share, self.noise
         return refine(schema, lambda fine: code(fine)[0], *facts, discovered=discovered)

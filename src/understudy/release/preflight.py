@@ -74,11 +74,19 @@ def check_present(
     draft, ledger = discovery.draft, discovery.asker.ledger
     ledger.stop(discovery.count_price)
     going_on = "with --keep-going: what such a column holds may then be mistaken"
+    rows = round_up_for_people(discovery.rows)
     raise InputError(
-        f"{draft.source}: too few cells of {', '.join(uncertain)} are not empty to tell at this "
-        f"budget what they hold. Only counts were paid for ({describe_price(ledger)}); "
+        f"{draft.source}: about {rows:,} rows, less empty cells, are too few to tell at "
+        f"this budget what {', '.join(uncertain)} {_holds(uncertain)}. Only counts "
+        f"were paid for ({describe_price(ledger)}); "
         f"{_remedies(keep_going, going_on, remedies)}."
     )
+
+
+def _holds(columns: Sequence[str]) -> str:
+    if len(columns) == 1:
+        return "holds"
+    return "hold"
 
 
 def check_words(

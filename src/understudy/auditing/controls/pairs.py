@@ -12,6 +12,8 @@ EXTREME = "an extreme value"
 UP_DOWN = "one score up, one down"
 ONE_CONFIGURATION = "a parent configuration with one row"
 ODD_CELL = "a text among numbers"
+NO_MARK = "the only mark for a missing value"
+THIRD_NUMBER = "the third row with a number"
 ONE_MISSING = "one more row, with a missing value"
 
 EMPTY, WITH_ONLY_ROW = (20.0, 20.0, 0.0), (20.0, 20.0, 1.0)

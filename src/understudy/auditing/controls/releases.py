@@ -9,13 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.auditing.control import Control
-from understudy.auditing.controls.pairs import CONSTANT, ODD_CELL, ONE_MISSING, constant_pair
+from understudy.auditing.controls.pairs import (
+    CONSTANT,
+    NO_MARK,
+    ODD_CELL,
+    ONE_MISSING,
+    THIRD_NUMBER,
+    constant_pair,
+)
+from understudy.auditing.discovery import names_beside, names_numbers
 from understudy.auditing.doors import exact_loss
 from understudy.auditing.neighbours import Pair, refinement_pairs
-from understudy.auditing.unknown_pairs import odd_cell_pairs
+from understudy.auditing.unknown_pairs import (
+    beside_word_pairs,
+    odd_cell_pairs,
+    shared_number_pairs,
+)
+from understudy.counting.partition import Tally
 from understudy.data.encoding import encode
 from understudy.data.schema import Schema
-from understudy.data.tables import Column, Table
+from understudy.data.tables import MARKS, Column, Table
 from understudy.models.model import Model
 from understudy.privacy.discovery import discover
 from understudy.privacy.ledger import Ledger
@@ -82,6 +95,37 @@ def kinds_loss(epsilon: float, read_for_free: bool) -> float:
     return exact_loss(run, pair).epsilon
 
 
+def beside_loss(epsilon: float, twice: bool) -> float:
+    """The exact loss of naming words beside a vocabulary; with ``twice`` a mark for a missing value
+    counts as one of these words, too, so that its row is in two cells.
+    """
+    (pair,) = (pair for pair in beside_word_pairs("add_remove") if pair.name == NO_MARK)
+
+    def count_twice(tally: Tally) -> None:
+        tally.words["another word"] = int(tally.missing[MARKS.index("n/a")])
+
+    spoil = None
+    if twice:
+        spoil = count_twice
+    return exact_loss(names_beside(epsilon, pair, spoil), pair).epsilon
+
+
+def numbers_loss(epsilon: float, twice: bool) -> float:
+    """The exact loss of naming numbers that many rows share; with ``twice`` each counts once more,
+    rounded, so that its row is in two cells.
+    """
+    (pair,) = (pair for pair in shared_number_pairs("add_remove") if pair.name == THIRD_NUMBER)
+
+    def count_twice(tally: Tally) -> None:
+        for form in tally.formats.values():
+            form.values += [(np.rint(numbers), weights) for numbers, weights in form.values]
+
+    spoil = None
+    if twice:
+        spoil = count_twice
+    return exact_loss(names_numbers(epsilon, pair, spoil), pair).epsilon
+
+
 def refinement_loss(epsilon: float, exact_step: bool) -> float:
     """The exact loss of learning the inside of bins; with ``exact_step`` the step is the coarsest
     one that all numbers lie on, read off the rows.
@@ -134,5 +178,19 @@ def release_controls() -> tuple[Control, ...]:
             ODD_CELL,
             1.0,
             exact=lambda: kinds_loss(1.0, True),
+        ),
+        Control(
+            "a mark for a missing value is a word beside the vocabulary, too",
+            "a slip that ours could make",
+            NO_MARK,
+            1.0,
+            exact=lambda: beside_loss(1.0, True),
+        ),
+        Control(
+            "a shared number counts rounded, too",
+            "a slip that ours could make",
+            THIRD_NUMBER,
+            1.0,
+            exact=lambda: numbers_loss(1.0, True),
         ),
     )

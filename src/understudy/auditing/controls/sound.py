@@ -14,15 +14,24 @@ from understudy.auditing.controls.pairs import (
     CONSTANT,
     EMPTY,
     EXTREME,
+    NO_MARK,
     ODD_CELL,
     ONE_MISSING,
     ONLY_ROW,
+    THIRD_NUMBER,
     UP_DOWN,
     WITH_ONLY_ROW,
     constant_pair,
 )
 from understudy.auditing.controls.projects import compute_histogram_loss
-from understudy.auditing.controls.releases import fit_loss, kinds_loss, refinement_loss, types_loss
+from understudy.auditing.controls.releases import (
+    beside_loss,
+    fit_loss,
+    kinds_loss,
+    numbers_loss,
+    refinement_loss,
+    types_loss,
+)
 from understudy.auditing.sums import lose_with_bounds
 from understudy.privacy.central import CentralCurator
 
@@ -105,6 +114,16 @@ def own_sound_controls(epsilon: float) -> tuple[Control, ...]:
             "the kind of a column chosen at a price",
             ODD_CELL,
             exact=lambda: kinds_loss(epsilon, False),
+        ),
+        sound(
+            "words beside a vocabulary, each row in one cell",
+            NO_MARK,
+            exact=lambda: beside_loss(epsilon, False),
+        ),
+        sound(
+            "numbers that many rows share, each row in one cell",
+            THIRD_NUMBER,
+            exact=lambda: numbers_loss(epsilon, False),
         ),
         *(
             (

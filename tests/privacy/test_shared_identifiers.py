@@ -1,0 +1,109 @@
+"""Identifiers that many rows share are columns as any other; those of a single row are numbered."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from understudy import Independent, Table
+from understudy.counting.columns import MemoryColumns
+from understudy.counting.partition import DistinctTally
+from understudy.data.attributes import Identifier, Quantity
+from understudy.data.tables import Column
+from understudy.evaluation.shared_identifiers import tells_rows_apart
+from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery_draft import Draft
+from understudy.privacy.identifiers import may_tell_groups
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import SeededNoise
+
+ROWS = 6000
+
+
+def words(values: list[str]) -> Column:
+    """A column of a file."""
+    distinct = tuple(sorted(set(values)))
+    places = {word: place for place, word in enumerate(distinct)}
+    return Column("text", np.array([places[value] for value in values]), distinct)
+
+
+def pupils() -> Table:
+    rng = np.random.default_rng(0)
+    return Table(
+        {
+            "pupil_id": Column("integer", np.arange(ROWS) + 1000),
+            "school_id": Column("integer", rng.integers(1, 41, ROWS)),
+            "class_code_id": words([f"K{place}" for place in rng.integers(0, 2500, ROWS)]),
+            "age": Column("integer", rng.integers(6, 19, ROWS)),
+        }
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_school_is_a_column_and_a_pupil_is_a_number(seed: int) -> None:
+    ledger = Ledger.for_discovery(2.0, 1e-9)
+    facts = Draft(pupils()), ledger, ledger.budget, ledger.threshold_delta
+    run = Discovery(*facts, SeededNoise(seed), share=None)
+    run.count_rows()
+    run.count_present()
+    assert run.find_hopeless() == ()  # classes of two pupils each stop nothing
+    found = run.find()
+    schema = found.schema
+    assert isinstance(schema["pupil_id"], Identifier)
+    assert isinstance(schema["class_code_id"], Identifier)
+    school = schema["school_id"]
+    assert isinstance(school, Quantity)
+    assert 0 <= school.edges[0] <= 2
+    assert 36 <= school.edges[-1] <= 60
+    asked = [entry.question for entry in ledger.entries]
+    assert asked.index("different values of school_id") < asked.index("kind of school_id")
+    assert "kind of pupil_id" not in asked
+    assert found.empty == ()
+
+
+def test_who_names_the_person_is_not_asked_about_it() -> None:
+    ledger = Ledger.for_discovery(2.0, 1e-9)
+    facts = Draft(pupils(), person="school_id"), ledger, ledger.budget, 1e-9
+    run = Discovery(*facts, SeededNoise(0), share=None)
+    run.count_rows()
+    asked = [entry.question for entry in ledger.entries]
+    assert "different values of school_id" not in asked
+    assert "different values of pupil_id" in asked
+
+
+def test_a_release_has_schools_with_many_rows() -> None:
+    method = Independent(epsilon=2.0, delta=1e-9, refinement=0)
+    model = method.fit(pupils(), noise=SeededNoise(1), notify=lambda _: None)
+    rows = model.sample(3000, seed=0)
+    assert len(np.unique(rows.columns["school_id"].values)) < 70
+    assert len(np.unique(rows.columns["pupil_id"].values)) == 3000
+
+
+def test_a_row_changes_the_number_of_different_values_by_one_at_most() -> None:
+    cells = ["7", " 7", "", " ", "n/a", "x"]
+    for size in range(4):
+        for held in itertools.product(cells, repeat=size):
+            for more in cells:
+                assert 0 <= count(*held, more) - count(*held) <= 1
+
+
+def count(*held: str) -> int:
+    if not held:
+        return 0
+    tally = DistinctTally()
+    MemoryColumns(Table({"x": words(list(held))})).count({"x": tally})
+    assert tally.rows == len(held)
+    return tally.distinct
+
+
+def test_names_tell_which_identifiers_may_be_shared() -> None:
+    assert all(map(may_tell_groups, ["id", "school_id", "customerID", "person id", "id_no"]))
+    assert not any(map(may_tell_groups, ["email", "uuid", "row_number", "iban", "age", "paid"]))
+
+
+def test_the_owner_is_told_what_became_of_schools() -> None:
+    table = pupils()
+    assert tells_rows_apart(table.columns["pupil_id"])
+    assert not tells_rows_apart(table.columns["school_id"])
