@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from understudy.errors import InputError
 from understudy.hub.foreign import confinement
 from understudy.hub.foreign.confinement import ARCHITECTURES, ResourceLimits
 
@@ -278,3 +279,49 @@ def test_resources_are_limited_for_good(monkeypatch: pytest.MonkeyPatch) -> None
     assert found[resource.RLIMIT_AS] == (4 << 30, 4 << 30)
     plain = ResourceLimits()
     assert (plain.seconds, plain.questions, plain.answer_bytes) == (600.0, 100_000, 64 << 20)
+
+
+def test_a_step_that_the_kernel_refuses_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody goes on who is not shut in."""
+    for refused in (444, 445, 446):
+        kernel = with_kernel(monkeypatch)
+        answer = kernel.syscall
+
+        def ask(
+            number: int,
+            *arguments: Any,
+            refused: int = refused,
+            answer: Callable[..., int] = answer,
+        ) -> int:
+            found = answer(number, *arguments)
+            return -1 if number == refused and arguments[0] is not None else found
+
+        monkeypatch.setattr(kernel, "syscall", ask)
+        with pytest.raises(OSError, match=f"call {refused}"):
+            confinement._restrict_files([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("version", "seccomp", "lacking"),
+    [
+        (0, True, "Landlock"),
+        (-1, False, "Landlock and seccomp"),
+        (1, False, "seccomp"),
+        (1, True, ""),
+    ],
+)
+def test_nothing_foreign_runs_where_a_kernel_lacks_something(
+    monkeypatch: pytest.MonkeyPatch, version: int, seccomp: bool, lacking: str
+) -> None:
+    with_kernel(monkeypatch, version=version)
+    monkeypatch.setattr(os.path, "exists", lambda path: seccomp)
+    if not lacking:
+        confinement.check_confinement()
+        monkeypatch.setattr(confinement.platform, "machine", lambda: "riscv64")
+        with pytest.raises(InputError, match="x86-64 or ARM alone"):
+            confinement.check_confinement()
+        return
+    with pytest.raises(InputError, match=f"lacks {lacking}, without"):
+        confinement.check_confinement()

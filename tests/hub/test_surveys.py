@@ -311,6 +311,14 @@ class TestChecks:
 class TestInvitations:
     """One token for one invitation, and nothing that links it to a report."""
 
+    def test_no_more_are_made_at_once_than_a_hundred_thousand(self, sqlite_hub: Hub) -> None:
+        maker, survey = start_survey(sqlite_hub, invited=True)
+        with sqlite_hub.db.transaction() as c:
+            for persons in (-1, 0, 100_001):
+                with pytest.raises(InputError, match="from 1 to 100,000"):
+                    surveys.invite(c, maker, survey.id, persons)
+            assert len(surveys.invite(c, maker, survey.id, 1)) == 1
+
     def test_an_invitation_gets_one_token(self, hub: Hub) -> None:
         maker, survey = start_survey(hub, invited=True)
         with hub.db.transaction() as c:
