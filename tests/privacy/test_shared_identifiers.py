@@ -13,6 +13,7 @@ from understudy.counting.partition import DistinctTally
 from understudy.data.attributes import Identifier, Quantity
 from understudy.data.tables import Column
 from understudy.evaluation.shared_identifiers import tells_rows_apart
+from understudy.privacy.budget import exact
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.identifiers import may_tell_groups
@@ -96,6 +97,17 @@ def count(*held: str) -> int:
     MemoryColumns(Table({"x": words(list(held))})).count({"x": tally})
     assert tally.rows == len(held)
     return tally.distinct
+
+
+def test_a_stop_costs_no_less_than_was_asked() -> None:
+    """Whatever the budget is, to the last bit: else the ledger refuses the stop."""
+    rows = Table({"school_id": words(["a", "b", "c"]), "x": words(["u", "v", "w"])})
+    for place in range(60):
+        ledger, noise = Ledger(0.1 + place / 7), SeededNoise(place)
+        discovery = Discovery(Draft(rows), ledger, ledger.budget, 1e-9, noise, share=None)
+        discovery.count_rows()
+        asked = sum(map(exact, (entry.amount for entry in ledger.entries)))
+        assert asked <= exact(discovery.count_price.amount)
 
 
 def test_names_tell_which_identifiers_may_be_shared() -> None:

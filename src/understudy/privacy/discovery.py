@@ -221,7 +221,7 @@ class Discovery:
             noisy = self.asker.histogram("number of rows", [rows], cost, 0.0)
             self.rows = float(max(int(noisy.counts[0]), 1))
             self._rows_deviation = noisy.deviation
-        cost = cost.plus(self._find_groups())
+        cost = Budget(round_up(exact(cost.amount) + self._find_groups()), cost.currency)
         facts = self.delta, len(self.draft.asked), self.rows
         if self.share is None:
             outlook = foresee_by_need(self.protection, self.budget, *facts)
@@ -234,7 +234,7 @@ class Discovery:
         self.price, self.count_price = Budget(round_up(most), cost.currency), cost
         return outlook
 
-    def _find_groups(self) -> Budget:
+    def _find_groups(self) -> Fraction:
         """Ask about identifiers that many rows share as about other columns: rows with a number of
         their own would have no school, or no person with several rows. Returns the price.
 
@@ -254,7 +254,7 @@ class Discovery:
             self.draft.columns.count(tallies)
             self._tallies.update(tallies)
             self.draft = self.draft.with_groups(groups)
-        return Budget(len(names) * cost.amount, cost.currency)
+        return len(names) * exact(cost.amount)
 
     # ---- the rest
 
