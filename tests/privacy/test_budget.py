@@ -55,6 +55,13 @@ def test_the_smallest_floats_are_split_without_making_any(
     assert total([part.amount for part in parts]) <= exact(whole)
 
 
+@given(st.fractions(-1e6, 1e6, max_denominator=10**9))
+def test_rounding_down_loses_no_more_than_the_fifteenth_digit(amount: Fraction) -> None:
+    """Whatever its sign is: a stranger's question may name a price below nothing."""
+    rounded = exact(round_down(amount))
+    assert amount - abs(amount) / 10**14 <= rounded <= amount
+
+
 @given(whole=amounts, parts=st.integers(1, 200), currency=st.sampled_from(["epsilon", "rho"]))
 def test_equal_parts_are_equal_and_keep_the_currency(
     whole: float, parts: int, currency: Any

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Context, Decimal, Inexact, InvalidOperation, Overflow
+from decimal import ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, Overflow
 from fractions import Fraction
 from functools import cache, lru_cache
 from types import SimpleNamespace
@@ -42,11 +42,11 @@ def exact(amount: float) -> Fraction:
 
 def round_down(amount: Fraction) -> float:
     """The largest number of 15 digits that is not above ``amount``."""
-    context = Context(prec=15, rounding=ROUND_DOWN)
+    context = Context(prec=15, rounding=ROUND_FLOOR)
     number = float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))
     # The smallest floats have fewer digits than 15: half of the very smallest would be rounded up.
-    while exact(number) > amount:
-        number = math.nextafter(number, 0.0)
+    if exact(number) > amount:
+        number = math.nextafter(number, -math.inf)
     return number
 
 
