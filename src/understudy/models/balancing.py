@@ -33,10 +33,10 @@ BESIDE = 16
 depend on it.
 """
 
-MAX_CODES = 1 << 16
+MAX_BALANCED_CODES = 1 << 16
 """Attributes with more values are not balanced."""
 
-PLAIN_SECONDS = 1e-6
+PLAIN_BALANCING_SECONDS = 1e-6
 """What a row takes in plain Python, for each halving and each table, about."""
 
 
@@ -56,7 +56,7 @@ class Recent:
 
     def add(self, name: str, column: NDArray[Any], size: int) -> None:
         """Keep a column, in place of the oldest one where there are many."""
-        if size > MAX_CODES:
+        if size > MAX_BALANCED_CODES:
             return
         slot = self._added % BESIDE
         self.codes[:, slot] = column
@@ -112,7 +112,7 @@ def share_out(
     starts = np.concatenate([[0], np.cumsum(counts[held])])
     codes = recent.codes
 
-    steps: Any = _KERNELS.kernels_for(PLAIN_SECONDS * rows * (1 + halvings + len(slots)))
+    steps: Any = _KERNELS.kernels_for(PLAIN_BALANCING_SECONDS * rows * (1 + halvings + len(slots)))
     adapt: Callable[[NDArray[Any]], Any] = np.asarray
     if steps is None:
         steps, adapt = balancing_steps, np.ndarray.tolist
