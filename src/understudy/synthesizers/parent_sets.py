@@ -22,6 +22,9 @@ Sizes = Mapping[str, Sequence[int]]
 MAX_PARENT_SETS = 2_000_000
 """More parent sets than this are refused: their scores would not fit into memory."""
 
+MAX_FAMILY_CELLS = 1 << 24
+"""Tables of more cells than this are not considered."""
+
 
 def subsets(attributes: Sequence[str], degree: int) -> list[Marginal]:
     """All sets of ``degree`` attributes, or of all attributes where there are fewer
