@@ -25,7 +25,7 @@ from understudy.models.constraining import ModelRules
 from understudy.models.factors import Factor
 from understudy.models.gaussians import Floats, Gaussians
 from understudy.models.network import Network
-from understudy.models.query.conditions import Subset
+from understudy.models.query.subsets import Subset
 from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, CodesByName, Sampler, Spread
 
 GAUSSIAN_ROWS_AT_A_TIME = 1 << 13
