@@ -242,13 +242,7 @@ def _choose(
     codes: CodesByName, numbers: dict[str, Column], fits: NDArray[np.bool_]
 ) -> tuple[CodesByName, dict[str, Column]]:
     kept = {name: values[fits] for name, values in codes.items()}
-    columns = {}
-    for name, column in numbers.items():
-        missing = column.missing
-        if missing is not None:
-            missing = missing[fits]
-        columns[name] = replace(column, values=column.values[fits], missing=missing)
-    return kept, columns
+    return kept, {name: column.take(fits) for name, column in numbers.items()}
 
 
 def _join(
