@@ -17,8 +17,8 @@ from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound, Refused
 from understudy.hub.jobs import AGENT
 from understudy.hub.names import new_id
-from understudy.hub.records import Dataset, Job, read_dataset_row, read_priced_row
-from understudy.hub.tables import agents, datasets, jobs
+from understudy.hub.records import Job, read_priced_row
+from understudy.hub.tables import agents, jobs
 
 MAX_AGENT_NAME = 100
 MAX_AGENTS = 100
@@ -113,12 +113,6 @@ def has_waiting_job(c: Transaction, dataset: str) -> bool:
     """Whether a data set has a job that nobody has begun."""
     waits = (jobs.c.dataset == dataset) & (jobs.c.state == "queued")
     return c.first(sa.select(jobs.c.id).where(waits).limit(1)) is not None
-
-
-def read_datasets(c: Transaction, agent: AgentRecord) -> Sequence[Dataset]:
-    """The data sets that an agent computes for."""
-    mine = (datasets.c.agent == agent.id) & (datasets.c.owner == agent.owner)
-    return [read_dataset_row(row) for row in c.rows(sa.select(datasets).where(mine))]
 
 
 def read_unfinished(c: Transaction, agent: AgentRecord) -> Sequence[Job]:
