@@ -91,9 +91,8 @@ def _right_guesses(
 ) -> NDArray[np.bool_]:
     """For each of the people, whether the synthetic rows closest to them vote for their secret."""
     secrets, size = pool.codes[secret], pool.schema[secret].size
-    overall = np.bincount(secrets, minlength=size) / (
-        pool.rows + 1
-    )  # less than a vote: it only breaks ties
+    # Less than a vote: it only breaks ties.
+    overall = np.bincount(secrets, minlength=size) / (pool.rows + 1)
     right = np.empty(people.rows, dtype=bool)
     for row, away in enumerate(distances(people, pool, known)):
         votes = np.bincount(secrets[away == away.min()], minlength=size) + overall

@@ -70,9 +70,8 @@ class MaximalParentSets:
         used: set[Marginal] = set()
         for level, size in enumerate(self.sizes[newest]):  # finest first
             for others in self._sets(rest, bound // size):
-                if (
-                    others not in used
-                ):  # else the same set stands already with a finer version of the newest
+                # Else the same set stands already with a finer version of the newest.
+                if others not in used:
                     used.add(others)
                     chosen.append((*others, Axis(newest, level)))
         chosen.extend(others for others in self._sets(rest, bound) if others not in used)

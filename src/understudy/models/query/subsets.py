@@ -113,9 +113,8 @@ def equal_to(attribute: Attribute, value: Any) -> Subset:
         return is_missing(attribute)
     if isinstance(attribute, Quantity):
         low = read_number(attribute, value)
-        if (
-            attribute.whole and isinstance(low, float) and not low.is_integer()
-        ):  # infinity is none either
+        # Infinity is none either.
+        if attribute.whole and isinstance(low, float) and not low.is_integer():
             return Subset(attribute)
         return Subset(attribute, ((low, just_above(attribute, low)),))
     return Subset(attribute, codes=frozenset({find_code(as_category(attribute), value)}))

@@ -111,9 +111,8 @@ def just_above(attribute: Quantity, number: float) -> float:
         unit = 1.0
     else:
         unit = float(10**attribute.places)
-    steps = math.floor(
-        number * unit
-    )  # or one less than it should be, where the product was rounded
+    # Or one less than it should be, where the product was rounded.
+    steps = math.floor(number * unit)
     written = (
         number_above for step in range(3) if (number_above := (steps + step) / unit) > number
     )
