@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.closest import POOL, SAMPLE
 from understudy.attacks.promise import Promise
-from understudy.attacks.rows import distances, some
+from understudy.attacks.rows import distances, sample_rows
 from understudy.attacks.verdicts import Attack, HoldoutComparison, share_deviation
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import Progress
@@ -34,11 +34,11 @@ def attribute_inference(
     """The share of people in the table whose secret is guessed right, against that share in the
     holdout.
     """
-    pool = some(synthetic, POOL, rng)
-    members = some(real, SAMPLE // 2, rng)
+    pool = sample_rows(synthetic, POOL, rng)
+    members = sample_rows(real, SAMPLE // 2, rng)
     others = None
     if holdout is not None:
-        others = some(holdout, SAMPLE // 2, rng)
+        others = sample_rows(holdout, SAMPLE // 2, rng)
     steps = members.rows + (0 if others is None else others.rows)
 
     def report(row: int) -> None:

@@ -37,7 +37,7 @@ from understudy.data.frames import Frame, as_table
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.release.callbacks import Progress, no_progress
+from understudy.release.callbacks import Progress, ignore_notes, no_progress
 from understudy.synthesizers import Synthesizer
 
 COPIES = 4
@@ -175,17 +175,13 @@ def _release_rows(
         noise = SeededNoise(seed)
 
     def release(table: Table, rng: np.random.Generator) -> Frame:
-        model = synthesizer.fit(table, public, noise=noise, notify=_quiet)
+        model = synthesizer.fit(table, public, noise=noise, notify=ignore_notes)
         # Private draws are released as they are. A method that measures nothing does not know how
         # many rows there are, and must not be told here.
         knows_how_many = model.draws is not None or model.rows is not None
         return model.sample(None if knows_how_many else otherwise, int(rng.integers(1 << 31)))
 
     return release
-
-
-def _quiet(sentence: str) -> None:
-    """The owner has heard it before, from the release itself."""
 
 
 def _copies(rows: int) -> ReleaseTable:

@@ -241,7 +241,7 @@ class FederatedCurator(Curator):
                     for name, answer in answers.items()
                 }
             whole = sum(sizes.values())
-            # A holder that is not heard of has dropped out.
+            # A holder that does not answer has dropped out.
             self._shares = {name: sizes.get(name, 0.0) / whole for name in session.terms.holders}
         return self._shares, budget
 

@@ -28,7 +28,7 @@ from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
-from understudy.federation.analyst import Federation, Session, silent
+from understudy.federation.analyst import Federation, Session
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
 from understudy.federation.known_tables import TablesCurator
@@ -38,7 +38,7 @@ from understudy.models.consistency import pool_margins
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
 from understudy.privacy.mechanisms import Noise
-from understudy.release.callbacks import Notify, Progress, no_progress
+from understudy.release.callbacks import Notify, Progress, ignore_notes, no_progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.parameters import file_parameters
 from understudy.synthesizers.privbayes import PrivBayes
@@ -59,7 +59,7 @@ def federate(
     structure: StructureChoice = "choices",
     noise: Noise | None = None,
     progress: Progress = no_progress,
-    notify: Notify = silent,
+    notify: Notify = ignore_notes,
 ) -> Model | MergedModels:
     """Learn one model from the rows of several holders.
 
@@ -117,11 +117,11 @@ def federate(
         )
         try:
             if way == "models":
-                return models(session, schema, synthesizer, progress)
+                return learn_models(session, schema, synthesizer, progress)
             curator = FederatedCurator(session, schema, noise)
             if way == "statistics" or structure == "tables":
                 assert isinstance(synthesizer, PrivBayes)
-                model = statistics(curator, synthesizer, progress)
+                model = learn_from_tables(curator, synthesizer, progress)
             else:
                 model = synthesizer.learn(curator, curator.ledger.left, progress)
             return replace(model, method={**model.method, "federation": _describe_session(session)})
@@ -197,7 +197,9 @@ def method_of(parameters: Mapping[str, Any]) -> Synthesizer:
 # ----------------------------------------- noisy sufficient statistics
 
 
-def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Progress) -> Model:
+def learn_from_tables(
+    curator: FederatedCurator, synthesizer: PrivBayes, progress: Progress
+) -> Model:
     """All tables over k + 1 attributes, once; then PrivBayes on what they say."""
     names = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
     if synthesizer.degree is None:
@@ -231,7 +233,7 @@ def _state_method(synthesizer: Synthesizer) -> dict[str, Any]:
 # --------------------------------------------------------------------------- noisy models
 
 
-def models(
+def learn_models(
     session: Session, schema: Schema, synthesizer: Synthesizer, progress: Progress
 ) -> MergedModels:
     """Every holder's own model."""
