@@ -28,7 +28,7 @@ TOKEN_START = "agent_"
 """How tokens of agents begin, so that people and programs that look for secrets know them."""
 
 AGENT_SEEN_EVERY = dt.timedelta(seconds=20)
-"""How often it is noted that an agent was heard of."""
+"""How often it is noted that an agent was heard from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +99,12 @@ def authenticate(c: Transaction, secret: str) -> AgentRecord:
 
 
 def is_long_unheard(c: Transaction, agent: AgentRecord) -> bool:
-    """Whether it is time to note that an agent was heard of; a clock may have been set back."""
+    """Whether it is time to note that an agent was heard from; a clock may have been set back."""
     return agent.seen_at is None or not -AGENT_SEEN_EVERY < c.now - agent.seen_at < AGENT_SEEN_EVERY
 
 
 def note_seen(c: Transaction, agent: AgentRecord) -> None:
-    """Note that an agent was heard of, now and then."""
+    """Note that an agent was heard from, now and then."""
     if is_long_unheard(c, agent):
         c.execute(sa.update(agents).where(agents.c.id == agent.id).values(seen_at=c.now))
 

@@ -59,7 +59,7 @@ class PerturbedHistogram(Synthesizer):
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """One table."""
-        # Where the domain was discovered this is the first time that it is known.
+        # Refinement may have cut bins since the release checked the schema.
         self.check(curator.schema)
         names = joint_names(curator.schema)
         progress("measuring the table", 0, 1)

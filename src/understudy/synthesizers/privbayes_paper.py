@@ -40,7 +40,7 @@ LETTER: Mapping[str, Any] = MappingProxyType(
 """The parameters of `PrivBayes.paper`. Its scores have the paper's sensitivities."""
 
 MeanNoise = Callable[[int], float]
-"""The average size of the noise in a cell where a budget is split over so many tables."""
+"""The average size of the noise in a cell where a budget is split over this many tables."""
 
 
 def find_useful_degree(sizes: Sizes, rows: float, theta: float, noise: MeanNoise) -> int:
