@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,10 @@ from understudy.cli.checks import check_distinct
 from understudy.cli.options import ModelFile
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, grid_of, safe
+
+if TYPE_CHECKING:
+    from understudy.models.model import Model
+    from understudy.privacy.ledger import Ledger
 
 MAX_LINES = 1000
 """Of any list on the screen; the file holds all of it."""
@@ -47,7 +51,6 @@ def show(
 ) -> None:
     """Show what a model holds: attributes, network, ledger."""
     from understudy.data.files import writable_file
-    from understudy.models.drawing import tree
     from understudy.models.model import Model
 
     check_distinct(model, plot)
@@ -57,30 +60,9 @@ def show(
     if plot is not None:  # before anything is printed: whoever reads that may stop at any line
         released.plot(plot)
         Talk(False).say(f"Picture: {plot}")
-    ledger = released.ledger
     console = Console()
-    if released.rows is None:
-        rows = "unknown"
-    else:
-        rows = f"{released.rows:,}"
-    console.print(
-        f"[bold]{safe(model)}[/]: method {safe(released.method['name'])}, rows of the original: "
-        f"{rows}"
-    )
-    console.print(safe(ledger.statement()), style=None if ledger.private else "bold red")
-    grid = grid_of("Attributes", "attribute", "kind", "#codes", "#levels", "values")
-    for attribute in released.schema.attributes[:MAX_LINES]:
-        if attribute.modelled:
-            codes = str(attribute.size)
-        else:
-            codes = ""
-        if attribute.modelled:
-            levels = str(len(attribute.sizes_by_level()))
-        else:
-            levels = ""
-        grid.add_row(safe(attribute.name), attribute.kind, codes, levels, safe(_domain(attribute)))
-    console.print(grid)
-    _print_rest(console, len(released.schema))
+    _print_heading(console, model, released)
+    _print_attributes(console, released)
     if released.schema.constraints:
         _print_constraints(console, released.schema.constraints.texts())
     if released.gaussians is not None:
@@ -88,21 +70,51 @@ def show(
     if released.generator is not None:
         console.print(f"[bold]Generator[/]: {safe(str(released.generator))}")
     if released.network.degree:
-        console.print("Network", style="bold")
-        console.print(
-            tree(released.network, MAX_LINES),
-            markup=False,
-            highlight=False,
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-        _print_rest(console, len(released.network))
-        if any(axis.level for node in released.network for axis in node.parents):
-            console.print(
-                "^1, ^2, …: the parent in coarser groups, this many levels up", style="dim"
-            )
+        _print_network(console, released)
     if tables:
         _print_tables(console, released)
+    _print_ledger(console, released.ledger, every_question=every_question)
+
+
+def _print_heading(console: Console, path: Path, released: Model) -> None:
+    rows = "unknown"
+    if released.rows is not None:
+        rows = f"{released.rows:,}"
+    method = released.method["name"]
+    console.print(f"[bold]{safe(path)}[/]: method {safe(method)}, rows of the original: {rows}")
+    ledger = released.ledger
+    console.print(safe(ledger.statement()), style=None if ledger.private else "bold red")
+
+
+def _print_attributes(console: Console, released: Model) -> None:
+    grid = grid_of("Attributes", "attribute", "kind", "#codes", "#levels", "values")
+    for attribute in released.schema.attributes[:MAX_LINES]:
+        codes, levels = "", ""
+        if attribute.modelled:
+            codes, levels = str(attribute.size), str(len(attribute.sizes_by_level()))
+        grid.add_row(safe(attribute.name), attribute.kind, codes, levels, safe(_domain(attribute)))
+    console.print(grid)
+    _print_rest(console, len(released.schema))
+
+
+def _print_network(console: Console, released: Model) -> None:
+    from understudy.models.drawing import tree
+
+    console.print("Network", style="bold")
+    console.print(
+        tree(released.network, MAX_LINES),
+        markup=False,
+        highlight=False,
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+    _print_rest(console, len(released.network))
+    if any(axis.level for node in released.network for axis in node.parents):
+        console.print("^1, ^2, …: the parent in coarser groups, this many levels up", style="dim")
+
+
+def _print_ledger(console: Console, ledger: Ledger, *, every_question: bool) -> None:
+    """The questions of a release, or their sums where they are many, and what all cost."""
     grid = grid_of("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
     lines = [
         (entry.question, entry.mechanism, entry.amount, entry.delta) for entry in ledger.entries
@@ -113,15 +125,14 @@ def show(
     for question, mechanism, amount, cost_in_delta in lines[:MAX_LINES]:
         grid.add_row(safe(question), safe(mechanism), f"{amount:.4g}", f"{cost_in_delta:.2g}")
     epsilon, delta = ledger.spent()
+    together = f"epsilon {epsilon:.6g}"
     if ledger.currency == "epsilon":
-        unit = ""
-    else:
-        unit = "epsilon "
-    grid.add_section()
+        together = f"{epsilon:.6g}"
     protected = f"neighbours: {ledger.neighbours}"
     if ledger.unit == "person":
         protected += f", up to {ledger.rows_per_person:,} rows of a person"
-    grid.add_row("together", protected, f"{unit}{epsilon:.6g}", f"{delta:.2g}")
+    grid.add_section()
+    grid.add_row("together", protected, together, f"{delta:.2g}")
     if ledger.currency == "gdp":
         grid.add_row("by zCDP", "", f"epsilon {ledger.spent_by_zcdp():.6g}", f"{delta:.2g}")
     console.print(grid)

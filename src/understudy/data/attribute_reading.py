@@ -193,6 +193,23 @@ class AttributeReader:
         if "vocabulary" in entry:
             entry = self._look_up(entry)
         values = entry.get("values", BOOLEAN_VALUES if kind == "boolean" else None)
+        self._check_values(values, kind)
+        if missing is not None and missing in values:
+            raise self.bad(
+                f'{missing!r} is both a value and the "missing" mark; make it one of them'
+            )
+        other = entry.get("other")
+        if other is not None:
+            self._check_other(other, values, missing)
+        taxonomy = entry.get("taxonomy")
+        if taxonomy is not None:
+            taxonomy = self._taxonomy(taxonomy, values)
+        return Category(
+            name, kind, missing, tuple(values), self._flag(entry, "ordered"), taxonomy, other
+        )
+
+    def _check_values(self, values: Any, kind: str) -> None:
+        """Values are a list of different texts or of different numbers; those of a boolean two."""
         if not isinstance(values, list | tuple) or not values:
             raise self.bad('it needs "values", a list of all values that may occur')
         if kind == "boolean" and len(values) != 2:
@@ -215,23 +232,14 @@ class AttributeReader:
         if len(set(values)) < len(values):
             twice = next(v for v, times in Counter(values).items() if times > 1)
             raise self.bad(f"the value {twice!r} is listed twice")
-        if missing is not None and missing in values:
-            raise self.bad(
-                f'{missing!r} is both a value and the "missing" mark; make it one of them'
-            )
-        other = entry.get("other")
-        if other is not None and not isinstance(other, str):
+
+    def _check_other(self, other: Any, values: Sequence[Any], missing: str | None) -> None:
+        if not isinstance(other, str):
             raise self.bad('"other" must be the text that stands for values not listed')
-        if other is not None and not isinstance(values[0], str):
+        if not isinstance(values[0], str):
             raise self.bad('"other" goes with values that are texts; these are numbers')
-        if other is not None and other == missing:
+        if other == missing:
             raise self.bad(f'{other!r} is both "other" and the "missing" mark; choose another')
-        taxonomy = entry.get("taxonomy")
-        if taxonomy is not None:
-            taxonomy = self._taxonomy(taxonomy, values)
-        return Category(
-            name, kind, missing, tuple(values), self._flag(entry, "ordered"), taxonomy, other
-        )
 
     def _look_up(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
         """The entry with the values of its vocabulary."""

@@ -195,33 +195,29 @@ class NetworkLayout:
         return total
 
     def _set_positions(self) -> None:
+        """Side by side at first, then pulled straight, and moved to the margin."""
         for layer in self.layers:
-            x = 0.0
-            for i, item in enumerate(layer):
-                if i:
-                    x += _distance(layer[i - 1], item)
-                item.x = x
-            for item in layer:
-                item.x -= x / 2
+            _space(layer)
         for sweep in range(24):
             for layer in self.layers if sweep % 2 == 0 else reversed(self.layers):
                 _straighten(layer)
+        self._centre_the_unconnected()
+        items = [item for layer in self.layers for item in layer]
+        left = min((item.x - item.width / 2 for item in items), default=0.0)
+        for item in items:
+            item.x += MARGIN - left
+
+    def _centre_the_unconnected(self) -> None:
+        """Layers in which nothing has an edge stand below the middle of the others."""
         joined = [item.x for layer in self.layers for item in layer if item.above or item.below]
+        middle = 0.0
         if joined:
             middle = (min(joined) + max(joined)) / 2
-        else:
-            middle = 0.0
         for layer in self.layers:
             if not any(item.above or item.below for item in layer):
                 shift = middle - (layer[0].x + layer[-1].x) / 2
                 for item in layer:
                     item.x += shift
-        left = min(
-            (item.x - item.width / 2 for layer in self.layers for item in layer), default=0.0
-        )
-        for layer in self.layers:
-            for item in layer:
-                item.x += MARGIN - left
 
     @property
     def width(self) -> float:
@@ -252,6 +248,17 @@ def _distance(left: DrawnItem, right: DrawnItem) -> float:
     else:
         gap = WAYPOINT_GAP
     return left.width / 2 + gap + right.width / 2
+
+
+def _space(layer: Sequence[DrawnItem]) -> None:
+    """Put the items of a layer side by side, around 0."""
+    x = 0.0
+    for i, item in enumerate(layer):
+        if i:
+            x += _distance(layer[i - 1], item)
+        item.x = x
+    for item in layer:
+        item.x -= x / 2
 
 
 def _straighten(layer: Sequence[DrawnItem]) -> None:
