@@ -158,8 +158,7 @@ def _check_names(
         if name is not None and name not in schema:
             raise InputError(
                 f"There is no column {name!r} that could be {role}; columns are "
-                f"{', '.join(schema.names)} "
-                f"(identifiers and text are not attacked)."
+                f"{', '.join(schema.names)} (identifiers and text are not attacked)."
             )
     if secret in known:
         raise InputError(
@@ -187,8 +186,7 @@ def _check_others(real: Coded, holdout: Coded) -> None:
     if look_copied(theirs, ours) or look_copied(ours, theirs):
         raise InputError(
             "The holdout must hold other people than the table, but nearly all rows of one are in "
-            "the other too; "
-            "give rows that were set aside beforehand."
+            "the other too; give rows that were set aside beforehand."
         )
 
 

@@ -29,8 +29,7 @@ SMALL = 5
 
 _PROMISED = (
     "Epsilon promises nothing about it and does not need it: this is a property of these rows, "
-    "which belong to nobody, "
-    "and no promise."
+    "which belong to nobody, and no promise."
 )
 
 
@@ -44,10 +43,8 @@ def k_anonymity(real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str])
     return Attack(
         "k-anonymity",
         f"The smallest group of synthetic rows with the same {', '.join(quasi_identifiers)} has "
-        f"{_rows(smallest)} "
-        f"(real table: {_rows(smallest_beside)}); {small:.1%} of the rows are in groups of fewer "
-        f"than {SMALL} (real "
-        f"table: {small_beside:.1%}).",
+        f"{_rows(smallest)} (real table: {_rows(smallest_beside)}); {small:.1%} of the rows are in "
+        f"groups of fewer than {SMALL} (real table: {small_beside:.1%}).",
         "rows in the smallest group",
         smallest,
         smallest_beside,
@@ -104,8 +101,7 @@ def t_closeness(
     return Attack(
         "t-closeness",
         f"In the group of synthetic rows that differs most, {secret} is {farthest:.3f} away from "
-        "its distribution in "
-        f"the whole table ({measure}; real table: {beside:.3f}).",
+        f"its distribution in the whole table ({measure}; real table: {beside:.3f}).",
         f"largest distance of {secret} in a group",
         farthest,
         beside,

@@ -48,8 +48,7 @@ POOL = 100_000
 
 _PROMISED = (
     "At {promise} the expected share is at most {allowed:.3f}, however the synthetic rows were "
-    "made: one person can "
-    "draw them only so far."
+    "made: one person can draw them only so far."
 )
 _NO_EPSILON = "No epsilon was given, so nothing is promised."
 _COPIED = (
@@ -102,10 +101,9 @@ def closest_record(
     return Attack(
         "closest record",
         f"{share:.1%} of {looked_at.rows:,} synthetic rows have their closest record in the table "
-        "and not in the "
-        f"holdout (chance: {chance:.1%} ± {2 * deviation:.1%}); the median distance is "
-        f"{middle:.2f} attributes to "
-        f"{len(pairs[0]):,} rows of the table, {beside:.2f} to as many of the holdout.",
+        f"and not in the holdout (chance: {chance:.1%} ± {2 * deviation:.1%}); the median distance "
+        f"is {middle:.2f} attributes to {len(pairs[0]):,} rows of the table, {beside:.2f} to as "
+        "many of the holdout.",
         "share of synthetic rows closer to the table",
         share,
         chance,
@@ -159,8 +157,7 @@ def exact_copies(
         allowed = promise.nearer(real.rows, holdout.rows)
     found = (
         f"{of_real:.2%} of the synthetic rows equal one of {pairs:,} rows of the table (after "
-        "binning), "
-        f"{of_holdout:.2%} one of as many of the holdout"
+        f"binning), {of_holdout:.2%} one of as many of the holdout"
     )
     if not copies[(ours > 0) | (theirs > 0)].any():
         return Attack(
@@ -183,8 +180,7 @@ def exact_copies(
     return Attack(
         "exact copies",
         f"{found}; of the copies, {share:.1%} are the table's (chance: {chance:.1%} ± "
-        f"{2 * deviation:.1%})."
-        f"{_COPIED if are_copies else ''}",
+        f"{2 * deviation:.1%}).{_COPIED if are_copies else ''}",
         unit,
         share,
         chance,
@@ -278,8 +274,7 @@ def _distances_only(
     return Attack(
         "closest record",
         f"The median distance from {looked_at.rows:,} synthetic rows to the closest real one is "
-        f"{middle:.2f} "
-        f"attributes{compared}. {_NO_HOLDOUT}",
+        f"{middle:.2f} attributes{compared}. {_NO_HOLDOUT}",
         "median distance in attributes",
         middle,
         None if lone else beside,
@@ -300,8 +295,7 @@ def _copies_only(real: Coded, synthetic: Coded, names: list[str]) -> Attack:
     return Attack(
         "exact copies",
         f"{copies:.2%} of the synthetic rows equal a real one (after binning); {alike:.2%} of the "
-        "real rows equal "
-        f"another real one.{_COPIED if are_copies else f' {_NO_HOLDOUT}'}",
+        f"real rows equal another real one.{_COPIED if are_copies else f' {_NO_HOLDOUT}'}",
         "share of rows that equal a real one",
         copies,
         alike,

@@ -55,8 +55,7 @@ def linkage(
     ours = links[0]
     sentence = (
         f"{', '.join(quasi_identifiers)} single out {len(ours) / real.rows:.1%} of the table's "
-        "rows; "
-        f"{_link_rows(ours):.1%} of those meet exactly one synthetic row"
+        f"rows; {_link_rows(ours):.1%} of those meet exactly one synthetic row"
         + (f", and {_what(secret)} right for {_right(ours):.1%}" if _link_rows(ours) else "")
     )
     unit = "mean share of attributes learned by linking"

@@ -236,12 +236,10 @@ def _make_attack(
     return Attack(
         f"membership, {name}",
         "Whether a person's row was in the table is guessed with an advantage of "
-        f"{outcome.advantage:.3f} on average "
-        f"(chance: ± {2 * outcome.deviation:.3f}) over {len(targets)} people, "
-        f"{worst.advantage:.3f} for the worst off; "
-        f"tables of {game.rows:,} rows. That shows an epsilon of at least {shown:.2f}{at_delta}, "
-        "and an advantage of "
-        f"at least {max(0.0, outcome.at_least):.3f}.",
+        f"{outcome.advantage:.3f} on average (chance: ± {2 * outcome.deviation:.3f}) over "
+        f"{len(targets)} people, {worst.advantage:.3f} for the worst off; tables of {game.rows:,} "
+        f"rows. That shows an epsilon of at least {shown:.2f}{at_delta}, and an advantage of at "
+        f"least {max(0.0, outcome.at_least):.3f}.",
         "advantage: true less false alarms",
         outcome.advantage,
         0.0,

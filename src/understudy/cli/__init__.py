@@ -48,8 +48,7 @@ def _run() -> None:
     if any(holds_password(word) for word in sys.argv[1:]):
         raise InputError(
             "A password does not belong on the command line, where others can read it; set "
-            "PGPASSWORD or use a "
-            "password file."
+            "PGPASSWORD or use a password file."
         )
     if not {"--help", "-h", "--version"} & set(sys.argv):
         prepare_for_little_memory()

@@ -102,8 +102,7 @@ def audit(
     if mu is not None:
         typer.echo(
             f"In mu, where all noise is Gaussian: claimed {number(mu.claimed)}, measured "
-            f"{number(mu.measured)} "
-            f"({mu.subject})."
+            f"{number(mu.measured)} ({mu.subject})."
         )
     if plot is not None:
         result.plot(plot)

@@ -105,8 +105,7 @@ def federate(
         typer.Option(
             metavar="N",
             help="Holders that may pry, or be in league with you, without breaking the guarantee "
-            "of secure sums. 0 is "
-            "more accurate, and the holders have to trust each other.",
+            "of secure sums. 0 is more accurate, and the holders have to trust each other.",
         ),
     ] = 1,
     plan: Annotated[

@@ -160,8 +160,7 @@ def serve(
         typer.Option(
             metavar="N",
             help="Other holders whom you fear to pry, or to be in league with the analyst: sums "
-            "that guard against "
-            "fewer are refused.",
+            "that guard against fewer are refused.",
         ),
     ] = 1,
     session_share: Annotated[
@@ -283,7 +282,6 @@ def open_holder_ledger(
     if allowance is not None and (allowance, delta, neighbours) != granted:
         raise InputError(
             f"The ledger {path} was started with epsilon {granted[0]:g}, delta {granted[1]:g} and "
-            "neighbours "
-            f"{granted[2]}, which stays so; leave out --allowance to go on with it."
+            f"neighbours {granted[2]}, which stays so; leave out --allowance to go on with it."
         )
     return book

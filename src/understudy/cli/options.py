@@ -187,8 +187,7 @@ RowsAnywhere = Annotated[
     typer.Argument(
         metavar="TABLE",
         help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table "
-        "elsewhere "
-        "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
+        "elsewhere (postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
     ),
 ]
 OptionalRowsAnywhere = Annotated[
@@ -196,8 +195,7 @@ OptionalRowsAnywhere = Annotated[
     typer.Argument(
         metavar="[TABLE]",
         help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table "
-        "elsewhere "
-        "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
+        "elsewhere (postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
     ),
 ]
 Quiet = Annotated[

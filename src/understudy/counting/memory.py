@@ -381,8 +381,7 @@ class MemoryCounter(Counter):
             product *= self.size(axis)
         raise InputError(
             f"The table over {describe(marginal)} would have {product:,} cells, more than the "
-            f"{MAX_COUNTED_CELLS:,} that "
-            "can be counted; take fewer attributes or coarser levels."
+            f"{MAX_COUNTED_CELLS:,} that can be counted; take fewer attributes or coarser levels."
         )
 
     def _find_packed(self, starts: Ints, axes: Ints) -> NDArray[np.bool_]:

@@ -131,8 +131,7 @@ class AttributeReader:
         if self.codes > MAX_CODES:
             raise self.bad(
                 f"with it, the columns have {self.codes:,} bins and values together; at most "
-                f"{MAX_CODES:,} can be "
-                f"modelled. Use fewer bins"
+                f"{MAX_CODES:,} can be modelled. Use fewer bins"
             )
 
     def _identifier(self, name: str, entry: Mapping[str, Any]) -> Identifier:

@@ -91,11 +91,10 @@ def csv_relation(
     columns = "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in form.names) + "}"
     quote = literal(form.quote)
     return form.names, (
-        f"read_csv([{names}], header = {str(form.header).lower()}, auto_detect = false, "
-        f"delim = {literal(form.delimiter)}, quote = {quote}, escape = {quote}, "
-        f"columns = {columns}, strict_mode = true, null_padding = false, "
-        f"max_line_size = {MAX_ROW_BYTES}, "
-        f"compression = {literal('gzip' if compressed else 'none')})"
+        f"read_csv([{names}], header = {str(form.header).lower()}, auto_detect = false, delim = "
+        f"{literal(form.delimiter)}, quote = {quote}, escape = {quote}, columns = {columns}, "
+        f"strict_mode = true, null_padding = false, max_line_size = {MAX_ROW_BYTES}, compression = "
+        f"{literal('gzip' if compressed else 'none')})"
     )
 
 
@@ -196,8 +195,7 @@ def check_names(names: Sequence[str], path: Path, otherwise: str = "") -> None:
             alike = f" (like {twin!r}: upper and lower case do not tell columns apart)"
             raise InputError(
                 f"The table {path} has two columns named {name!r}{alike if twin != name else ''}; "
-                f"rename one of "
-                f"them{otherwise}."
+                f"rename one of them{otherwise}."
             )
         lower[name.lower()] = name
 
@@ -224,10 +222,9 @@ def _refuse_data(names: Sequence[str], path: Path) -> None:
         if what := _data_in(name.strip()):
             raise InputError(
                 f"The table {path} seems to have no header: its first line has {what} where the "
-                f"name of column {place} "
-                f"should be, and names are published; say --no-header if that line is a row, "
-                f"--header if it does hold "
-                f"names (in Python header=False, header=True)."
+                f"name of column {place} should be, and names are published; say --no-header if "
+                "that line is a row, --header if it does hold names (in Python header=False, "
+                "header=True)."
             )
 
 
@@ -259,8 +256,7 @@ def _check_lines(path: Path, form: CsvForm, *, compressed: bool, original: Path)
                 line += block.count(b"\n", 0, place)
                 raise InputError(
                     f"The table {original}, line {line}, holds a NUL byte, which has no place in "
-                    f"text; remove it, "
-                    f"or write the file again."
+                    "text; remove it, or write the file again."
                 )
             first = block.find(b"\n")
             if first >= 0:
@@ -344,8 +340,7 @@ def csv_complaint(source: str, message: str, *, name_file: bool = False) -> str:
     if re.search(r"^Maximum line size of", message, re.MULTILINE):
         return (
             f"{where} is longer than {_MAX_LINE_TEXT}; shorten it, or close the quote that was "
-            f"left "
-            f"open there."
+            "left open there."
         )
     if counts := re.search(r"^Expected Number of Columns: (\d+) Found: (\d+)", message, re.M):
         return _describe_ragged(where, int(counts[2]), int(counts[1]))

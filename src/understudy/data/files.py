@@ -88,8 +88,7 @@ def writable_file(path: str | Path, what: str) -> Path:
     if not os.path.isdir(folder):
         raise InputError(
             f"The {what} cannot be written to {show_name(path)}: there is no folder "
-            f"{show_name(folder)}; "
-            "make it first."
+            f"{show_name(folder)}; make it first."
         )
     beside = name_beside(path)
     try:

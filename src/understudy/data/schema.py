@@ -107,15 +107,13 @@ class Schema:
             if name not in names:
                 raise InputError(
                     f"{source} has no column {name!r}, which the schema describes; add it or drop "
-                    "it "
-                    f"from the schema."
+                    "it from the schema."
                 )
         for name in names:
             if name not in self:
                 raise InputError(
                     f"{source} has a column {name!r} that the schema does not describe; describe "
-                    "it "
-                    f"or drop it."
+                    "it or drop it."
                 )
         # How a file is written is of no interest once its rows are here.
         return replace(self, attributes=tuple(self[name] for name in names), reading={})
@@ -187,8 +185,7 @@ def check_columns(names: Sequence[str], source: str) -> None:
     if len(longest) > MAX_NAME_LENGTH:
         raise InputError(
             f"{source} has a column whose name, {longest[:20]!r}..., is {len(longest):,} "
-            "characters long; "
-            f"at most {MAX_NAME_LENGTH:,} are allowed. Shorten it."
+            f"characters long; at most {MAX_NAME_LENGTH:,} are allowed. Shorten it."
         )
 
 

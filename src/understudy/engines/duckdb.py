@@ -161,10 +161,9 @@ class DuckDBEngine:
         """Store keys with their codes."""
         with self._translate_errors("copied"):
             self._connection.execute(
-                f"CREATE OR REPLACE {self._temporary}TABLE {name} AS "
-                f"SELECT {self.dialect.cast('key', kind)} AS key, code FROM "
-                f"(SELECT unnest(?::{self.dialect.types[kind]}[]) AS key, unnest(?::INTEGER[]) AS "
-                "code)",
+                f"CREATE OR REPLACE {self._temporary}TABLE {name} AS SELECT "
+                f"{self.dialect.cast('key', kind)} AS key, code FROM (SELECT "
+                f"unnest(?::{self.dialect.types[kind]}[]) AS key, unnest(?::INTEGER[]) AS code)",
                 [list(keys), list(codes)],
             )
             self._stored.add(name)

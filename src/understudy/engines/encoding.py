@@ -356,9 +356,8 @@ class CellCode:
                     f"floor({number} / {self.dialect.number(DAY_SECONDS, 'real')})", "real"
                 )
         return (
-            f"CASE WHEN {value} <= {between[0]} THEN {self.dialect.number(lower, 'real')} "
-            f"WHEN {value} >= {between[1]} THEN {self.dialect.number(upper, 'real')} "
-            f"ELSE {number} END"
+            f"CASE WHEN {value} <= {between[0]} THEN {self.dialect.number(lower, 'real')} WHEN "
+            f"{value} >= {between[1]} THEN {self.dialect.number(upper, 'real')} ELSE {number} END"
         )
 
     def _bins(self, value: str, edges: Sequence[str], first: int = 0) -> str:

@@ -97,8 +97,7 @@ class PostgresEngine:
         quoted = ".".join(self.dialect.quote_name(part) for part in table.split("."))
         found = self._connection.execute(
             "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = "
-            "c.relnamespace "
-            "WHERE c.oid = to_regclass(%s)",
+            "c.relnamespace WHERE c.oid = to_regclass(%s)",
             [quoted],
         ).fetchone()
         if found is None:
@@ -113,9 +112,8 @@ class PostgresEngine:
         for column in described or ():
             found = self._connection.execute(
                 "SELECT format_type(t.oid, NULL), COALESCE(b.typname, t.typname), "
-                "COALESCE(b.typtype, t.typtype) "
-                "FROM pg_type t LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd' "
-                "WHERE t.oid = %s",
+                "COALESCE(b.typtype, t.typtype) FROM pg_type t LEFT JOIN pg_type b ON b.oid = "
+                "t.typbasetype AND t.typtype = 'd' WHERE t.oid = %s",
                 [column.type_code],
             ).fetchone()
             assert found is not None
@@ -184,8 +182,7 @@ class PostgresEngine:
         if isinstance(error, errors.InsufficientPrivilege):
             return EngineError(
                 f"{self.source} could not be {done}: {first_line(error)}; the user needs the right "
-                "to SELECT from it, "
-                f"and to make TEMPORARY tables in the database."
+                "to SELECT from it, and to make TEMPORARY tables in the database."
             )
         if isinstance(error, errors.DataError):
             return InputError(

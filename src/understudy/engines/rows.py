@@ -77,8 +77,7 @@ class EngineTable:
         if not kind:
             raise InputError(
                 f"{self.source}, column {name!r} is of type {type_name}, which has no place in a "
-                "table of values; "
-                f"cast it in a view, or make it a text in the schema."
+                "table of values; cast it in a view, or make it a text in the schema."
             )
         return Raw(name, kind, engine.dialect.cast(engine.dialect.quote_name(name), kind))
 

@@ -321,8 +321,7 @@ def _ibis(expression: Any, notify: Callable[[str], None]) -> Any:
     if backend.name not in ("duckdb", "pyspark", "postgres"):
         notify(
             "The rows of the ibis table are copied into a private folder of this machine and "
-            "removed at the end: "
-            f"{backend.name} cannot count them where they are."
+            f"removed at the end: {backend.name} cannot count them where they are."
         )
         if backend.name == "polars":  # its batches are cut from a whole table in memory
             return _lazy_frame(backend.compile(expression), "The ibis table")

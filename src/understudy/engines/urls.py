@@ -99,8 +99,7 @@ def place_of(url: str) -> Place:
     if found is None or not all(_SERVER.fullmatch(server) for server in found[2].split(",")):
         raise InputError(
             f"The {scheme}:// URL cannot be read; write {_FORMS[scheme]}, with %40 for @ and %23 "
-            "for # inside of a "
-            f"name, a port that is a number, and no password."
+            "for # inside of a name, a port that is a number, and no password."
         )
     user, server, database, query = (part or "" for part in found.groups())
     user, database = unquote(user), unquote(database)

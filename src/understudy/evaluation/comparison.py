@@ -206,9 +206,8 @@ def common_schema(real: Table, synthetic: Table) -> Schema:
         for name in one.names:
             if name not in other.columns:
                 raise InputError(
-                    f"{other.source} has no column {name!r}, which "
-                    f"{within_sentence(one.source)} has; both must have the same columns "
-                    "(or give a schema, where identifiers and "
+                    f"{other.source} has no column {name!r}, which {within_sentence(one.source)} "
+                    "has; both must have the same columns (or give a schema, where identifiers and "
                     "text may lack)."
                 )
     kinds = _common_kinds(real, synthetic)
@@ -233,10 +232,9 @@ def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
         kind = _join_kinds(one, other)
         if kind is None:
             raise InputError(
-                f"The column {name!r} holds {_PLURAL[one or '']} in "
-                f"{within_sentence(real.source)} but {_PLURAL[other or '']} in "
-                f"{within_sentence(synthetic.source)}; fix one of them, or give a schema that "
-                "says which is meant."
+                f"The column {name!r} holds {_PLURAL[one or '']} in {within_sentence(real.source)} "
+                f"but {_PLURAL[other or '']} in {within_sentence(synthetic.source)}; fix one of "
+                "them, or give a schema that says which is meant."
             )
         kinds[name] = kind
     return kinds

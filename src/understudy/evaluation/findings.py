@@ -129,10 +129,8 @@ def _of_marginals(found: MarginalErrors) -> GradedFinding:
 def _of_ranges(found: RangeErrors) -> GradedFinding:
     sentence = (
         f"Counts of rows in random ranges are off by at most {percent(found.median_relative)} in "
-        "half of "
-        f"{found.queries:,} queries, by {percent(found.mean_relative)} on average (by "
-        f"{percent(found.mean_absolute)} "
-        f"of all rows)."
+        f"half of {found.queries:,} queries, by {percent(found.mean_relative)} on average (by "
+        f"{percent(found.mean_absolute)} of all rows)."
     )
     grade = worse(
         grade_value(found.median_relative, GOOD_RELATIVE, FAIR_RELATIVE, found.by_chance),
@@ -168,8 +166,7 @@ def _of_pairs(
     other, one = (found.names[place[widest]] for place in places)
     sentence = (
         f"What pairs of columns tell about each other is off by {percent(off)} in all (chance "
-        "alone: about "
-        f"{percent(by_chance)}); the largest gap is {one} and {other}, with "
+        f"alone: about {percent(by_chance)}); the largest gap is {one} and {other}, with "
         f"{synthetic[widest]:.2f} bits instead of {real[widest]:.2f} (less what chance adds)."
     )
     return make_finding(
@@ -264,9 +261,8 @@ def _of_tests(found: TestAgreement, shape: TableShapes) -> GradedFinding:
         cut = f", on {rows:,} row{'s' if rows != 1 else ''} of each table"
     sentence = (
         f"{found.test} test comes to the same verdict on {same} of {found.pairs} pairs of "
-        f"columns{cut}; "
-        f"it misses {found.missed} and raises {alarms} (two samples of real rows differ on about "
-        f"{found.by_chance * found.pairs:.0f})."
+        f"columns{cut}; it misses {found.missed} and raises {alarms} (two samples of real rows "
+        f"differ on about {found.by_chance * found.pairs:.0f})."
     )
     grade = grade_value(
         1 - same / found.pairs, 1 - GOOD_VERDICTS, 1 - FAIR_VERDICTS, found.by_chance
@@ -282,8 +278,7 @@ def _of_network(found: NetworkQuality, shape: TableShapes) -> GradedFinding:
     more = found.synthetic - found.real
     sentence = (
         f"The model's network holds {found.real:.2f} bits of mutual information in the real table, "
-        "and "
-        f"{found.synthetic:.2f} in the synthetic one"
+        f"and {found.synthetic:.2f} in the synthetic one"
         + (f": {more:.2f} bits more, noise that looks like dependence." if more >= 0.005 else ".")
     )
     grade = grade_value(off, GOOD_INFORMATION, FAIR_INFORMATION)

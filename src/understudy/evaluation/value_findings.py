@@ -88,9 +88,8 @@ def _of_columns(columns: ComparedColumns, shape: TableShapes) -> GradedFinding:
     worst = max(columns, key=lambda column: column.total_variation)
     close = sum(column.total_variation <= GOOD_DISTANCE for column in columns)
     sentence = (
-        f"{close} of {len(columns)} columns have a distribution within {percent(GOOD_DISTANCE)} "
-        "of the real one; "
-        f"the furthest is {worst.name} at {percent(worst.total_variation)}."
+        f"{close} of {len(columns)} columns have a distribution within {percent(GOOD_DISTANCE)} of "
+        f"the real one; the furthest is {worst.name} at {percent(worst.total_variation)}."
     )
     never = [
         f"{column.name} ({list_first(column.only_real)})"

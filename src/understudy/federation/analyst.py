@@ -321,8 +321,7 @@ class Session:
         if ((signed < -MAX_SUM) | (signed > MAX_SUM)).any():
             raise HolderGone(
                 "The masks of what the holders sent do not cancel: one of them sent something else "
-                "than it was asked "
-                "for; the run ends here."
+                "than it was asked for; the run ends here."
             )
         return sums, present
 

@@ -191,8 +191,7 @@ class Holder(AnsweringParty[HolderSession]):
         if terms.neighbours != self.neighbours:
             raise InputError(
                 f"The holder {self.name} answers for neighbours {self.neighbours} only, and the "
-                "session is for "
-                f"the other neighbour relation."
+                "session is for the other neighbour relation."
             )
         if terms.way not in self._ways:
             raise InputError(f"The holder {self.name} does not take part in the way {terms.way!r}.")
@@ -207,9 +206,8 @@ class Holder(AnsweringParty[HolderSession]):
         if terms.colluders < self._colluders:
             raise InputError(
                 f"The holder {self.name} fears that {self._colluders} of the others may collude, "
-                "and the session "
-                f"guards against {terms.colluders}; ask with colluders {self._colluders}, or have "
-                "it fear fewer."
+                f"and the session guards against {terms.colluders}; ask with colluders "
+                f"{self._colluders}, or have it fear fewer."
             )
         if self.identity is None:
             raise InputError(

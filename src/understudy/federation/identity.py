@@ -43,8 +43,7 @@ def check_name(name: str) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(
             f"The name {name!r} cannot be a party's: use 1 to 64 letters, digits, dots, dashes or "
-            "underscores, such as "
-            f"north-hospital."
+            "underscores, such as north-hospital."
         )
     return name
 

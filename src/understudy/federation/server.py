@@ -131,16 +131,14 @@ def in_words(event: Mapping[str, Any]) -> str:
     if answered == "nothing":
         return (
             f"was not answered: {event['why']}. This holder has closed, and answers nobody until "
-            "it "
-            f"is started again"
+            "it is started again"
         )
     if asked == "open":
         terms = event["terms"]
         return (
             f"opened session {terms['session']}: {terms['way']}, "
-            f"{terms['method'].get('name', 'tables')}, "
-            f"epsilon {terms['epsilon']:g}, delta {terms['delta']:g}, neighbours "
-            f"{terms['neighbours']}, with "
+            f"{terms['method'].get('name', 'tables')}, epsilon {terms['epsilon']:g}, delta "
+            f"{terms['delta']:g}, neighbours {terms['neighbours']}, with "
             f"{', '.join(terms['holders'])}; the whole price is reserved"
         )
     if asked == "ask":

@@ -66,8 +66,7 @@ class Terms:
             if len(name) > MAX_NAME_LETTERS or not name.isprintable():
                 raise InputError(
                     f"Names in the terms of a session are plain text, {MAX_NAME_LETTERS} letters "
-                    "at "
-                    "most."
+                    "at most."
                 )
         if self.way not in (*WAYS, ENCRYPTED):
             raise InputError(f"There is no way {self.way!r}; known are {', '.join(WAYS)}.")
@@ -98,10 +97,8 @@ class Terms:
         if self.way == "secure" and len(self.holders) < needed:
             raise InputError(
                 f"Sums that are secure where {self.dropouts} may drop out and {self.colluders} "
-                f"collude need {needed} "
-                f"holders at least, and there are {len(self.holders)}: ask more holders, or lower "
-                "dropouts (each takes "
-                f"two) or colluders (each takes one)."
+                f"collude need {needed} holders at least, and there are {len(self.holders)}: ask "
+                "more holders, or lower dropouts (each takes two) or colluders (each takes one)."
             )
 
     @property
@@ -146,8 +143,7 @@ class Terms:
             among = "but not against the holders themselves, who know their shares of the noise"
         return (
             f"Secure sums over {len(self.holders)} holders, of whom up to {self.dropouts} may drop "
-            "out: the guarantee "
-            f"holds against the analyst and all readers, {among}."
+            f"out: the guarantee holds against the analyst and all readers, {among}."
         )
 
     @property

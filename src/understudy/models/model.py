@@ -290,8 +290,7 @@ class Model:
         if not 0 <= first <= last <= count:
             raise InputError(
                 f"There are {count:,} chunks of this many rows; those from {first!r} to {last!r} "
-                "are "
-                "not."
+                "are not."
             )
         return draw_ahead(chunk, range(first, last))
 

@@ -80,8 +80,7 @@ class NetworkLayout:
         if passed > MAX_WAYPOINTS:
             raise InputError(
                 f"A network of {len(network):,} attributes with edges this long is too large for a "
-                "picture; "
-                f"they pass {passed:,} layers, and at most {MAX_WAYPOINTS:,} can be drawn."
+                f"picture; they pass {passed:,} layers, and at most {MAX_WAYPOINTS:,} can be drawn."
             )
 
     def _place_boxes(self, network: Network) -> None:

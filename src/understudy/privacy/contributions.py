@@ -88,10 +88,9 @@ class Spellings:
             )
         return (
             f"{self.person} tells {self.persons:,} persons apart, but only {self.alike:,} if "
-            f"spaces at the ends and "
-            f"upper and lower case do not matter: whoever is written in two ways counts as two "
-            f"persons, and is "
-            f"protected less; write the same person alike before you release."
+            "spaces at the ends and upper and lower case do not matter: whoever is written in two "
+            "ways counts as two persons, and is protected less; write the same person alike before "
+            "you release."
         )
 
 

@@ -17,12 +17,10 @@ def attacks(found: Attacks) -> Section:
     """
     lead = (
         "What somebody could try with the synthetic table to learn about a person in the real one. "
-        "An attack counts "
-        "only as far as it works better on people in the table (blue) than on people who are not "
-        "(grey): the rest is "
-        "what the table tells about everybody. The dark line is the most that epsilon allows. That "
-        "no attack succeeds "
-        "is no proof; the guarantee is epsilon."
+        "An attack counts only as far as it works better on people in the table (blue) than on "
+        "people who are not (grey): the rest is what the table tells about everybody. The dark "
+        "line is the most that epsilon allows. That no attack succeeds is no proof; the guarantee "
+        "is epsilon."
     )
     legend = key(
         ("synthetic", "reached"),

@@ -214,8 +214,7 @@ def heat_map(
                 f'<rect x="{margin + column * cell:.1f}" y="{y:.1f}" width="{cell - 1:.1f}" '
                 f'height="{cell - 1:.1f}" '
                 f'fill="{_shade(value, top, signed)}"><title>{escape_html(names[row])} and '
-                f"{escape_html(names[column])}: "
-                f"{value:.3f}</title></rect>"
+                f"{escape_html(names[column])}: {value:.3f}</title></rect>"
             )
     floor = (size - 1) * cell
     for column in range(size - 1):

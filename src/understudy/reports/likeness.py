@@ -109,10 +109,8 @@ def _distances(compared: Sequence[ColumnComparison]) -> str:
     ]
     note = (
         '<p class="small">KS: the largest difference of the cumulative distributions, where values '
-        "have an order; by bin: at the edges of bins alone. KL: "
-        "relative entropy of the real from the synthetic distribution, after half a row is added "
-        "to every value on "
-        "both sides.</p>"
+        "have an order; by bin: at the edges of bins alone. KL: relative entropy of the real from "
+        "the synthetic distribution, after half a row is added to every value on both sides.</p>"
     )
     return behind("Distances of all columns", table(headings, lines) + note)
 
@@ -164,8 +162,7 @@ def marginals(found: Evaluation) -> Section:
     """Tables of counts over several columns, and counting questions."""
     lead = (
         "Every table of counts over this many columns (a marginal), real against synthetic: the "
-        "share of rows that would "
-        "have to move to another cell."
+        "share of rows that would have to move to another cell."
     )
     by_order = card(
         "Mean distance by the number of columns",
@@ -216,9 +213,8 @@ def _ranges(found: Evaluation) -> str:
     least = percent(ranges.sanity)
     note = (
         f'<p class="lead">{ranges.queries:,} random questions of the kind “how many rows have …”, '
-        "put to both tables. "
-        f"Errors are relative to the real answer; answers below {least} of the rows count as "
-        f"{least}.</p>"
+        f"put to both tables. Errors are relative to the real answer; answers below {least} of the "
+        f"rows count as {least}.</p>"
     )
     lines = [
         (
@@ -246,8 +242,7 @@ def pairs(found: Evaluation) -> Section | None:
         return None
     lead = (
         "What one column tells about another, in bits (mutual information): the darker, the more. "
-        "In the difference, "
-        "orange was lost on the way to the synthetic table, and blue came in."
+        "In the difference, orange was lost on the way to the synthetic table, and blue came in."
     )
     content = _information(found.pairs) + _correlations(found.pairs)
     return Section("pairs", "How columns depend on each other", lead, content)

@@ -166,10 +166,9 @@ def _how_to_read(model: Model) -> str:
     if model.draws is not None:
         return (
             f"How often each value comes up among the {model.draws:,} rows that were drawn "
-            "privately. In so few rows a "
-            f"share of 50% has a standard deviation of {50 / model.draws**0.5:.2g} percentage "
-            "points, and all shares "
-            f"are nearer to equal than in the original: the table was smoothed before drawing."
+            "privately. In so few rows a share of 50% has a standard deviation of "
+            f"{50 / model.draws**0.5:.2g} percentage points, and all shares are nearer to equal "
+            "than in the original: the table was smoothed before drawing."
         )
     if not any(node.deviation for node in model.network):
         return "How often each value comes up in the synthetic table. Nothing here was measured."
@@ -196,8 +195,7 @@ def _ends_and_others(model: Model) -> str:
     if named:
         words.append(
             f"“{escape_html(named[0])}” stands for values that the schema does not list; it is "
-            "shown "
-            "where any are left over."
+            "shown where any are left over."
         )
     return " ".join(words)
 
@@ -263,8 +261,7 @@ def _network(model: Model) -> str:
         return ""
     lead = (
         "Each column is drawn given those that point to it. The thicker the line, the more the one "
-        "tells about the "
-        "other in the released tables; ^1, ^2, … means in coarser groups."
+        "tells about the other in the released tables; ^1, ^2, … means in coarser groups."
     )
     try:
         drawn = f'<div class="wide">{model.plot().svg}</div>'
@@ -385,8 +382,7 @@ def _ledger(model: Model) -> tuple[str, str]:
         relation = f"all rows of one person (at most {ledger.rows_per_person:,}) more or less"
     lead = (
         "Every question that was put to the private rows, and its price. Neighbouring tables: "
-        f"{relation} "
-        f"({ledger.neighbours})."
+        f"{relation} ({ledger.neighbours})."
     )
     epsilon, delta = ledger.spent()
     if ledger.currency == "epsilon":

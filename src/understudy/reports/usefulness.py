@@ -151,8 +151,7 @@ def _scores(task: LearningTask) -> str:
     lines.append((task.floor, *(cell for number in commonest for cell in (number, number, ""))))
     trained = (
         f"Trained on {task.train_rows:,} real or {task.synthetic_rows:,} synthetic rows, tested on "
-        f"{task.test_rows:,} "
-        f"real rows that were kept apart."
+        f"{task.test_rows:,} real rows that were kept apart."
     )
     return behind(
         f"All scores of learning {escape_html(task.target)}",
@@ -255,9 +254,8 @@ def propensity(found: Evaluation) -> Section:
     if math.isfinite(seen.ratio):
         score = (
             f'<p class="small">{seen.rows:,} rows were looked at. Propensity score of a logistic '
-            "regression: "
-            f"{seen.pmse:.3g}, which is {seen.ratio:.3g} times what two samples of one population "
-            "would give.</p>"
+            f"regression: {seen.pmse:.3g}, which is {seen.ratio:.3g} times what two samples of one "
+            "population would give.</p>"
         )
     else:
         score = ""
@@ -279,8 +277,7 @@ def network(found: Evaluation) -> Section | None:
         return None
     lead = (
         "How much the columns that the model took as parents tell about each column, in bits of "
-        "mutual information: in "
-        "the real table, and what the synthetic table kept of it."
+        "mutual information: in the real table, and what the synthetic table kept of it."
     )
     return Section("network", "The model's network", lead, BOTH + _nodes(quality))
 

@@ -170,9 +170,8 @@ def check_cells(group: Sequence[str], schema: Schema) -> None:
         named = describe(marginal(*group[:4])) + (" x ..." if len(group) > 4 else "")
         raise InputError(
             f"The table of {named} has {cells:,} cells, more than the {MAX_TABLE_CELLS:,} that "
-            "this "
-            "method can noise one by "
-            f"one; take fewer attributes or bins, or the method privbayes."
+            "this method can noise one by one; take fewer attributes or bins, or the method "
+            "privbayes."
         )
 
 

@@ -324,12 +324,10 @@ class LedgerFile:
             return
         raise InputError(
             f"The ledger {self.path} is kept for another table, or this one has changed since: if "
-            f"it is the same in "
-            f"another form, say --same-table; if rows were added, removed or changed, --new-rows "
-            f"(in Python "
-            f"LedgerFile(..., accept='same_table' or 'new_rows')); releases go on adding up "
-            f"either way. For a table of "
-            f"other persons start another ledger. Nothing was asked."
+            "it is the same in another form, say --same-table; if rows were added, removed or "
+            "changed, --new-rows (in Python LedgerFile(..., accept='same_table' or 'new_rows')); "
+            "releases go on adding up either way. For a table of other persons start another "
+            "ledger. Nothing was asked."
         )
 
     def _adopt_table(self, document: dict[str, Any], table: str) -> bool:
@@ -360,8 +358,7 @@ class LedgerFile:
             raise InputError(
                 f"The ledger {self.path} is full: it would be larger than "
                 f"{files.MAX_DOCUMENT_BYTES >> 20} MB, which cannot be read again; start another "
-                "one "
-                f"with what is left of the allowance. {outcome.capitalize()}."
+                f"one with what is left of the allowance. {outcome.capitalize()}."
             )
         self._check_document(parse_json(data, f"ledger {self.path}"))
         try:

@@ -78,9 +78,8 @@ def _wait_for(
             if outcome == NOTHING_ASKED:  # else a second try would be paid for again
                 advice = f"try again when it has ended, or {advice}"
             raise InputError(
-                f"The ledger {path} is locked by {_name_lock_owner(handle)}, which has "
-                "not let "
-                f"go of it for {wait:g} s; {advice}. {outcome.capitalize()}."
+                f"The ledger {path} is locked by {_name_lock_owner(handle)}, which has not let go "
+                f"of it for {wait:g} s; {advice}. {outcome.capitalize()}."
             )
         if pause >= _SHORT_PAUSE and not told:  # others hold it for a moment only
             told = True

@@ -233,8 +233,7 @@ class Ledger:
         ):
             raise BudgetError(
                 f"{asked} costs {self.currency} {float(cost_of_all):g}, but only "
-                f"{self.left.amount:g} of "
-                f"{self.budget.amount:g} is left; nothing was asked."
+                f"{self.left.amount:g} of {self.budget.amount:g} is left; nothing was asked."
             )
         # Under pure accounting nothing else needs the delta; otherwise the rest of it is spoken for
         # by the conversion.
