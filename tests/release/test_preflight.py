@@ -49,7 +49,9 @@ def stops_at(price: Budget | None, check: Any, run: Any, *given: Any, **options:
     assert ledger.promise() == (0.2, 0.0)
     assert ledger.stopped_at is not None
     assert ledger.stopped_at.amount >= price.amount > ledger.stopped_at.amount * 0.9
-    return str(caught.value)
+    said = str(caught.value)
+    assert "None" not in said
+    return said
 
 
 def outlook(categories: bool, ranges: bool) -> Any:
