@@ -9,9 +9,10 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from understudy import InputError, Table
+from understudy import Independent, InputError, Table
 from understudy.counting.partition import Tally
 from understudy.data.attributes import Text
+from understudy.data.forms import Form
 from understudy.data.tables import Column
 from understudy.privacy.budget import Budget, total
 from understudy.privacy.discovery import Discovery
@@ -134,3 +135,41 @@ def test_how_often_the_looks_are_wrong() -> None:
     assert called_rare(second, 1.6) == pytest.approx(0.00135, abs=0.0001)
     assert 1 - called_rare(first, 0.0) == pytest.approx(0.00135, abs=0.0001)
     assert called_rare(first, 4.0) == pytest.approx(0.16, abs=0.01)
+
+
+def visits(*others: str) -> Table:
+    """Wards of two or three visits each, and texts of which no two are alike."""
+    rng = np.random.default_rng(2)
+    columns = {
+        "text": [f"text {place}" for place in range(6000)],
+        "ward_id": [f"W{place}" for place in rng.integers(0, 2500, 6000)],
+        **dict.fromkeys(others, ["yes", "no"] * 3000),
+    }
+    return Table({name: words(column) for name, column in columns.items()})
+
+
+def words(cells: list[str]) -> Column:
+    listed, places = np.unique(cells, return_inverse=True)
+    return Column("text", places, tuple(listed.tolist()))
+
+
+def test_where_nothing_is_left_a_release_stops_whoever_wants_to_go_on() -> None:
+    """A shared identifier that names nothing stays one: it is nothing to go on with."""
+    method = Independent(epsilon=2.0, delta=1e-9, refinement=0.0, keep_going=True)
+    with pytest.raises(InputError, match="no word of text is in enough rows"):
+        method.fit(visits(), noise=SeededNoise(1), notify=lambda _: None)
+    schema = method.fit(visits("paid"), noise=SeededNoise(1), notify=lambda _: None).schema
+    assert [attribute.name for attribute in schema.modelled] == ["paid"]
+
+
+def test_what_a_form_describes_is_enough_to_go_on_with() -> None:
+    form = Form(
+        {
+            "text": {"kind": None},
+            "ward_id": {"kind": "identifier"},
+            "paid": {"kind": "boolean", "values": ["no", "yes"]},
+        }
+    )
+    method = Independent(epsilon=2.0, delta=1e-9, refinement=0.0, keep_going=True)
+    model = method.fit(visits("paid"), form, noise=SeededNoise(1), notify=lambda _: None)
+    assert [attribute.name for attribute in model.schema.modelled] == ["paid"]

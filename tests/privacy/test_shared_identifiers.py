@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from understudy import Independent, Table
+from understudy import Independent, InputError, Table
 from understudy.counting.columns import MemoryColumns
 from understudy.counting.partition import DistinctTally
 from understudy.data.attributes import Identifier, Quantity
@@ -119,3 +119,17 @@ def test_the_owner_is_told_what_became_of_schools() -> None:
     table = pupils()
     assert tells_rows_apart(table.columns["pupil_id"])
     assert not tells_rows_apart(table.columns["school_id"])
+
+
+@pytest.mark.parametrize(("share", "names"), [(0.005, ["x", "y"]), (0.02, ["x", "y_id"])])
+def test_a_share_that_counting_alone_would_use_up_is_refused_before_anything_is_asked(
+    share: float, names: list[str]
+) -> None:
+    rows = Table({name: words(["a", "b", "c"] * 9) for name in names})
+    for currency, delta in (("rho", 1e-6), ("gdp", 1e-300)):
+        ledger = Ledger.for_discovery(0.01, delta, currency=currency)
+        facts = Draft(rows), ledger, ledger.budget, ledger.threshold_delta, SeededNoise(0)
+        with pytest.raises(InputError, match="give discovery more than"):
+            Discovery(*facts, share=share / 10).count_rows()
+        assert ledger.entries == []
+        Discovery(*facts, share=2 * share).count_rows()

@@ -36,12 +36,14 @@ from understudy.data.attributes import MAX_FEW_VALUES, Attribute
 from understudy.data.formats import CANDIDATES
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
+from understudy.errors import InputError
 from understudy.privacy.budget import Budget, exact, round_down, round_up
 from understudy.privacy.cells import MAX_CELLS
 from understudy.privacy.discovery_budget import (
     CERTAIN_GROUPS,
     COMMAS_SHARE,
     COMMONEST_LOOKS,
+    COUNT_SHARE,
     ENOUGH_FOR_CATEGORIES,
     FEW_TELLING,
     KINDS_STRENGTH,
@@ -212,6 +214,7 @@ class Discovery:
 
     def count_rows(self) -> Outlook:
         """A noisy number of rows, and what can be found with it; under replace it is public."""
+        self._check_share()
         rows = next(iter(self._tallies.values())).rows
         cost = Budget(0.0, self.budget.currency)
         if self.protection.neighbours == "replace":
@@ -233,6 +236,16 @@ class Discovery:
         most = exact(cost.amount) + exact(outlook.budget.amount)
         self.price, self.count_price = Budget(round_up(most), cost.currency), cost
         return outlook
+
+    def _check_share(self) -> None:
+        """Refuse a share that the counts of rows and identifiers alone would use up."""
+        groups = len(self.draft.perhaps_groups)
+        counting = exact(COUNT_SHARE) + groups * exact(price_groups(Budget(1.0), groups).amount)
+        if self.share is not None and exact(self.share) <= 2 * counting:
+            raise InputError(
+                f"A share of {self.share:g} of the budget is too little to discover anything "
+                f"with; give discovery more than {float(2 * counting):g} (--discovery), or none."
+            )
 
     def _find_groups(self) -> Fraction:
         """Ask about identifiers that many rows share as about other columns: rows with a number of
@@ -260,8 +273,8 @@ class Discovery:
 
     def find(self) -> Discovered:
         """Kinds, ranges, grids and values."""
-        kinds = self._kinds or self._choose_kinds()
-        kinds = {name: kind for name, kind in kinds.items() if name not in self._hopeless}
+        self._kinds = self._kinds or self._choose_kinds()
+        kinds = {name: self._kinds[name] for name in self.hopeful}
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
         words = [name for name, kind in kinds.items() if kind.words]
         share = self._share_for_ranges(kinds, self._share_delta(kinds))
@@ -359,6 +372,8 @@ class Discovery:
 
     def _divide(self, rest: Budget, kinds: Mapping[str, Kind]) -> dict[str, Budget]:
         """Most of the rest goes to columns of words."""
+        if not kinds:
+            return {}
         weights = [WORDS_WEIGHT if kind.words else 1.0 for kind in kinds.values()]
         return dict(zip(kinds, rest.split(*weights), strict=True))
 
@@ -510,6 +525,11 @@ class Discovery:
         self._hopeless = tuple(found)
         # Identifiers that several rows share, none of them enough to be named, stay identifiers.
         return tuple(name for name in found if name not in self.draft.perhaps_groups)
+
+    @property
+    def hopeful(self) -> tuple[str, ...]:
+        """The columns of which the kind is chosen, and that are worth asking about further."""
+        return tuple(name for name in self._kinds if name not in self._hopeless)
 
     def _count_needed_rows(self) -> float:
         """In about how many rows a word must occur to be named."""

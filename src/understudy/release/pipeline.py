@@ -15,6 +15,7 @@ from understudy.data.encoding import Coded
 from understudy.data.forms import Form
 from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
+from understudy.machine.plain_first import always_compile
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
 from understudy.privacy.budget import (
@@ -172,7 +173,11 @@ class Release:
                 rows = self._code(refined)
             elif refined is not schema:
                 rows, _ = self.source.code(refined)  # the owner was told already
-            collapse = not self.method.for_strangers
+            collapse = True
+            if self.method.for_strangers:
+                # Loading kernels takes a second, and when they are loaded goes by the rows.
+                collapse = False
+                always_compile()
             curator = CentralCurator(rows, ledger, self.noise, collapse=collapse)
             model = self.method.learn(curator, ledger.left, self.progress)
             if model.ledger is not ledger:

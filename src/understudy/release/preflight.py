@@ -96,7 +96,7 @@ def check_words(
     paid for, no words yet. Where no other column is left, there is nothing to go on with.
     """
     draft, ledger = discovery.draft, discovery.asker.ledger
-    others = len(hopeless) < len(draft.asked) or bool(draft.known)
+    others = bool(discovery.hopeful or draft.known)
     if not hopeless or (keep_going and others):
         return
     ledger.stop(discovery.count_price)
