@@ -94,7 +94,6 @@ def example_method() -> str:
 TEXTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"methods": methods_table},
     "CONTRIBUTING.md": {"example": example_method},
-    "docs/index.md": {"methods": methods_table},
     "docs/methods.md": {"methods": methods_table, "curators": curators_table},
     "docs/api/methods.md": {"api": api_of_methods},
 }

@@ -24,6 +24,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VERSION_FILE = "src/understudy/__init__.py"
 
+SCHEMA = """{"attributes": {
+    "age": {"kind": "integer", "min": 0, "max": 99},
+    "smoker": {"kind": "boolean", "values": ["0", "1"]}
+}}
+"""
+"""Of the table that an installed package is tried with."""
+
 ADDRESSES = ("Repository", "Documentation")
 """Labels that ``[project.urls]`` should have: package indexes show what stands there."""
 
@@ -156,10 +163,12 @@ def try_package(place: Path, version: str) -> None:
         raise ReleaseError(f"The installed command says {said!r}, not version {version}.")
     rows = "".join(f"{i % 90},{i % 2}\n" for i in range(300))
     (place / "table.csv").write_text(f"age,smoker\n{rows}", encoding="utf-8")
+    # With a schema: discovery may stop at so few rows.
+    (place / "schema.json").write_text(SCHEMA, encoding="utf-8")
     output = str(place / "synthetic.csv")
-    table = str(place / "table.csv")
-    method = ["--method", "independent", "--rows", "20", "-o", output]
-    run(command, "synthesize", table, *method, "--quiet", **alone)
+    files = [str(place / "table.csv"), "--schema", str(place / "schema.json"), "-o", output]
+    method = ["--method", "independent", "--rows", "20"]
+    run(command, "synthesize", *files, *method, "--quiet", **alone)
     if len(Path(output).read_text(encoding="utf-8").splitlines()) != 21:
         raise ReleaseError("The installed command made a table of the wrong length.")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from book_mondrian import partition_as_printed, publish_as_printed
 
 from anonymity.tables import cells, make_table
 from understudy.anonymity import Requirement, Roles, anonymise, check_table, suppress_rows
-from understudy.anonymity.book_mondrian import partition_as_printed, publish_as_printed
 from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.requirement import Judge
 from understudy.data.tables import read_table

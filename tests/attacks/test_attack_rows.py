@@ -13,7 +13,7 @@ from understudy.attacks.rows import (
     groups,
     join_rows,
     pick_rows,
-    some,
+    sample_rows,
 )
 from understudy.data.encoding import encode
 from understudy.data.schema import Schema
@@ -67,7 +67,7 @@ def test_groups_over_more_cells_than_a_number_can_count() -> None:
 @pytest.mark.parametrize("most", [5, 100])
 def test_some_rows_are_rows_of_the_table(most: int) -> None:
     table = coded(people(50, 3))
-    kept = some(table, most, np.random.default_rng(1))
+    kept = sample_rows(table, most, np.random.default_rng(1))
     assert kept.rows == min(most, 50)
     both = join_rows(kept, pick_rows(table, np.arange(3)))
     assert both.rows == kept.rows + 3

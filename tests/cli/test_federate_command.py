@@ -19,7 +19,7 @@ from understudy.data.encoding import Coded
 from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.identity import Identity
 from understudy.federation.merged_models import MergedModels
-from understudy.federation.server import AuditLog, app_of, listening, server_of
+from understudy.federation.server import AuditLog, make_holder_app, make_server, open_listener
 
 SCHEMA = {
     "attributes": {
@@ -53,8 +53,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             peers={other: known[other].certificate for other in NAMES},
             log=AuditLog(folder / f"{name}.log"),
         )
-        listener = listening("127.0.0.1:0")
-        server = server_of(app_of(holder, analysts), known[name], analysts)
+        listener = open_listener("127.0.0.1:0")
+        server = make_server(make_holder_app(holder, analysts), known[name], analysts)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         running.append((server, thread))

@@ -17,7 +17,7 @@ from answering import Answering
 from understudy.federation import HolderGone, client
 from understudy.federation.client import HttpLink
 from understudy.federation.identity import Identity, Party
-from understudy.federation.server import app_of, listening, server_of
+from understudy.federation.server import make_holder_app, make_server, open_listener
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,12 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def serving(known: dict[str, Identity], answer: Callable[[bytes], bytes]) -> Iterator[str]:
     """North, in a thread; gives its address."""
-    listener = listening("127.0.0.1:0")
+    listener = open_listener("127.0.0.1:0")
     analysts = [known["registry"].certificate]
-    server = server_of(
-        app_of(Answering(lambda message, _: answer(message)), analysts), known["north"], analysts
+    server = make_server(
+        make_holder_app(Answering(lambda message, _: answer(message)), analysts),
+        known["north"],
+        analysts,
     )
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()

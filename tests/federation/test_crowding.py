@@ -14,7 +14,12 @@ from answering import Answering
 
 from understudy.federation.client import HttpLink
 from understudy.federation.identity import Identity, Party
-from understudy.federation.server import MAX_CONNECTIONS, app_of, listening, server_of
+from understudy.federation.server import (
+    MAX_CONNECTIONS,
+    make_holder_app,
+    make_server,
+    open_listener,
+)
 
 HEADERS = b"POST /ask HTTP/1.1\r\nHost: north\r\nContent-Length: 1000\r\n\r\n"
 
@@ -28,10 +33,10 @@ class Served:
             for name in ("north", "greedy", "modest")
         }
         analysts = [self.known[name].certificate for name in ("greedy", "modest")]
-        self.listener = listening("127.0.0.1:0")
+        self.listener = open_listener("127.0.0.1:0")
         self.port = self.listener.getsockname()[1]
-        app = app_of(Answering(lambda message, asker: asker.encode()), analysts)
-        self.server = server_of(app, self.known["north"], analysts)
+        app = make_holder_app(Answering(lambda message, asker: asker.encode()), analysts)
+        self.server = make_server(app, self.known["north"], analysts)
         self.thread = threading.Thread(target=self.server.run, args=([self.listener],))
         self.thread.start()
 

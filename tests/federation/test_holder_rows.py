@@ -14,7 +14,7 @@ from understudy.counting.column_checks import MAX_ROWS
 from understudy.data.marginals import marginal
 from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.holder_rows import HolderRows
-from understudy.federation.ways import TablesCurator
+from understudy.federation.known_tables import TablesCurator
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Measurement

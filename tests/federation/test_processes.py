@@ -39,7 +39,7 @@ NAMES = ("north", "south", "west")
 RECORDER = """
 import sys
 from understudy.federation import server
-record, plain = sys.argv.pop(1), server.app_of
+record, plain = sys.argv.pop(1), server.make_holder_app
 
 def recording(holder, analysts):
     answer = holder.answer
@@ -52,7 +52,7 @@ def recording(holder, analysts):
     holder.answer = answer_and_record
     return plain(holder, analysts)
 
-server.app_of = recording
+server.make_holder_app = recording
 from understudy.cli import main
 main()
 """

@@ -18,10 +18,10 @@ from understudy.errors import InputError
 from understudy.federation import Federation, MemoryLink
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder_rows import HolderRows
+from understudy.federation.known_tables import TablesCurator
 from understudy.federation.messages import Message
 from understudy.federation.noise_shares import ShareNoise
 from understudy.federation.terms import schema_digest
-from understudy.federation.ways import TablesCurator
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator

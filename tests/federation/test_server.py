@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 from understudy import InputError
 from understudy.federation import server as served
 from understudy.federation.identity import Identity
-from understudy.federation.server import AuditLog, app_of, listening
+from understudy.federation.server import AuditLog, make_holder_app, open_listener
 
 ANALYST = Identity.new("registry").certificate
 
@@ -35,7 +35,7 @@ def asked(
     """What the application answers to messages that arrive at the same time, under a certificate
     that TLS let in.
     """
-    app = app_of(Answering(lambda message, _: answer(message)), [ANALYST])
+    app = make_holder_app(Answering(lambda message, _: answer(message)), [ANALYST])
 
     async def with_certificate(scope: Any, receive: Any, send: Any) -> None:
         await app({**scope, "state": {"certificate": certificate}}, receive, send)
@@ -104,7 +104,7 @@ def test_few_messages_are_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_who_asks_is_told_to_the_holder() -> None:
-    app = app_of(Answering(lambda message, asker: asker.encode()), [ANALYST])
+    app = make_holder_app(Answering(lambda message, asker: asker.encode()), [ANALYST])
 
     async def with_certificate(scope: Any, receive: Any, send: Any) -> None:
         await app({**scope, "state": {"certificate": ANALYST.der}}, receive, send)
@@ -251,7 +251,7 @@ def test_one_that_hangs_up_in_the_middle_closes_nobody(monkeypatch: pytest.Monke
 )
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(InputError, match="must be host:port"):
-        listening(address)
+        open_listener(address)
 
 
 @pytest.fixture
@@ -264,9 +264,9 @@ def test_a_port_that_is_taken(taken: str) -> None:
     with pytest.raises(
         InputError, match=f"{taken} is taken by another process; choose another port or stop it"
     ):
-        listening(taken)
+        open_listener(taken)
 
 
 def test_an_address_of_another_machine() -> None:
     with pytest.raises(InputError, match=r"cannot listen at 192\.0\.2\.1:9"):
-        listening("192.0.2.1:9")
+        open_listener("192.0.2.1:9")

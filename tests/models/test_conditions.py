@@ -23,7 +23,8 @@ from understudy.data.schema import Schema
 from understudy.data.time_formats import EPOCH
 from understudy.models.model import How
 from understudy.models.network import Network, Node
-from understudy.models.query.conditions import Subset, parse_conditions
+from understudy.models.query.conditions import parse_conditions
+from understudy.models.query.subsets import Subset
 from understudy.privacy.ledger import Ledger
 
 WAYS = get_args(How)

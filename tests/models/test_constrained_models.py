@@ -33,7 +33,7 @@ from understudy.data.tables import Column, Table, read_table
 from understudy.federation import federate
 from understudy.models import constraining
 from understudy.models.constraining import ModelRules, Restriction, check_constraints
-from understudy.models.inference import weighing
+from understudy.models.inference import make_evidence
 from understudy.models.network import Network, Node
 from understudy.models.query.conditions import read_conditions
 from understudy.models.query.events import rows_deviation
@@ -173,7 +173,7 @@ def test_conditions_on_rows_are_rules_too(seed, data):
     expected = by_enumeration(network, schema, shares) * allowed
     assume(expected.sum() > 1e-9)
     model = model_of(network, schema)
-    evidence = {ranged[0]: weighing(ranged[0], shares[ranged[0]])}
+    evidence = {ranged[0]: make_evidence(ranged[0], shares[ranged[0]])}
     rules, found = ModelRules(network, schema, None).apply_conditions(subsets, evidence, exact=True)
     order = [node.attribute for node in found.network]
     table = by_enumeration(found.network, schema).transpose([order.index(name) for name in names])

@@ -10,8 +10,9 @@ from random_networks import random_network
 
 from understudy.data.marginals import Axis
 from understudy.data.schema import Schema
-from understudy.models.drawing import _Layout, picture, strengths, tree
+from understudy.models.drawing import picture, tree
 from understudy.models.network import Network, Node
+from understudy.models.network_layout import NetworkLayout, strengths
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -71,7 +72,7 @@ def test_every_attribute_and_edge_is_drawn_and_boxes_lie_apart(seed: int, attrib
 
 def test_parents_stand_above_children() -> None:
     network, _ = random_network(6, 30)
-    layout = _Layout(network)
+    layout = NetworkLayout(network)
     for edge in layout.edges:
         assert layout.boxes[edge.parent].layer < layout.boxes[edge.child].layer
 

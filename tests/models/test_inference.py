@@ -11,7 +11,7 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models import inference
 from understudy.models.conditioning import condition_network
-from understudy.models.inference import Elimination, ancestors, joint, noise_variance, weighing
+from understudy.models.inference import Elimination, ancestors, joint, make_evidence, noise_variance
 from understudy.models.network import Network, Node
 
 
@@ -48,7 +48,7 @@ def test_conditioned_network_is_the_network_given_the_evidence(seed: int) -> Non
     evidence = random_evidence(schema, np.random.default_rng(seed))
     names = [node.attribute for node in network]
     wanted = by_enumeration(network, schema, evidence)
-    factors = {name: weighing(name, weights) for name, weights in evidence.items()}
+    factors = {name: make_evidence(name, weights) for name, weights in evidence.items()}
     if wanted.sum() <= 0:
         with pytest.raises(InputError, match="probability is zero"):
             condition_network(network, schema, factors)
@@ -89,7 +89,7 @@ def test_gradients_are_slopes(seed: int) -> None:
     network, schema = random_network(seed, attributes=4)
     rng = np.random.default_rng(seed)
     axes, evidence = [Axis(schema.names[-1])], random_evidence(schema, rng)
-    functions = [weighing(name, weights) for name, weights in evidence.items()]
+    functions = [make_evidence(name, weights) for name, weights in evidence.items()]
     elimination = Elimination(network, schema, functions, [axis.attribute for axis in axes])
     seeds = rng.normal(size=(2, *elimination.shape))
     gradients = elimination.gradients(seeds)
@@ -125,7 +125,7 @@ def test_error_bars_are_those_of_simulated_noise() -> None:
     network, schema = populated()
     rng = np.random.default_rng(5)
     event = {"b": np.array([1.0, 0.0, 0.5]), "d": np.array([0.0, 1.0])}
-    functions = [weighing(name, weights) for name, weights in event.items()]
+    functions = [make_evidence(name, weights) for name, weights in event.items()]
     predicted = np.sqrt(noise_variance(Elimination(network, schema, functions, []), np.ones(1)))[0]
     answers = []
     for _ in range(600):

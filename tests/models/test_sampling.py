@@ -11,7 +11,7 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models import sampling
 from understudy.models.conditioning import condition_network
-from understudy.models.inference import weighing
+from understudy.models.inference import make_evidence
 from understudy.models.network import Network, Node
 from understudy.models.sampling import Sampler, ancestral
 from understudy.models.sampling_kernels import invert, spread_evenly
@@ -151,7 +151,7 @@ def test_all_ways_of_conditioning_agree(seed: int) -> None:
     evidence[last][likeliest] = 1
     wanted = by_enumeration(network, schema, evidence)
     wanted /= wanted.sum()
-    factors = {name: weighing(name, weights) for name, weights in evidence.items()}
+    factors = {name: make_evidence(name, weights) for name, weights in evidence.items()}
     exact = ancestral(condition_network(network, schema, factors), schema, 100_000, rng)
     sampler = Sampler(network, schema, factors)
     rejected, resampled = (
@@ -172,7 +172,7 @@ def test_rejection_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     network, schema = random_network(1, zeros=0)
     monkeypatch.setattr(sampling, "MIN_TRIES", 1000)
     monkeypatch.setattr(sampling, "TRIES_PER_ROW", 1)
-    unlikely = {"a0": weighing("a0", np.full(schema["a0"].size, 1e-6))}
+    unlikely = {"a0": make_evidence("a0", np.full(schema["a0"].size, 1e-6))}
     with pytest.raises(InputError, match="use the method 'exact'"):
         Sampler(network, schema, unlikely).draw_by_rejection(1000, np.random.default_rng(1))
 
@@ -185,7 +185,7 @@ def test_weighting_says_when_nothing_fits() -> None:
             Node("b", (Axis("a"),), np.array([[1.0, 0.0], [0, 1.0]])),
         )
     )
-    never = {"b": weighing("b", np.array([0.0, 1.0]))}
+    never = {"b": make_evidence("b", np.array([0.0, 1.0]))}
     with pytest.raises(InputError, match="No row drawn by likelihood weighting fits"):
         Sampler(network, schema, never).draw_by_weight(10, np.random.default_rng(1))
     with pytest.raises(InputError, match="probability is zero"):

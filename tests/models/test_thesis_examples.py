@@ -18,7 +18,7 @@ from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.models.conditioning import condition_network
 from understudy.models.factors import Factor
-from understudy.models.inference import joint, weighing
+from understudy.models.inference import joint, make_evidence
 from understudy.models.network import Network, Node
 from understudy.models.sampling import Sampler
 
@@ -158,7 +158,8 @@ def values(codes: dict[str, np.ndarray]) -> list[tuple[int, ...]]:
 
 def fits(**wanted: int) -> dict[str, Factor]:
     return {
-        name: weighing(name, np.array([value == 1, value == 0])) for name, value in wanted.items()
+        name: make_evidence(name, np.array([value == 1, value == 0]))
+        for name, value in wanted.items()
     }
 
 

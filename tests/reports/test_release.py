@@ -15,7 +15,7 @@ from pages import HOSTILE, Tags, check_harmless
 from examples import every_kind_schema, every_kind_table, schema_of
 from understudy import Independent, Model, PrivBayes, Random, __version__
 from understudy.data.tables import Column, Table
-from understudy.models import drawing
+from understudy.models import network_layout
 from understudy.models.network import Network
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.reports.distributions import ShownValues, ValueShares, distribution
@@ -156,7 +156,7 @@ def test_a_column_of_very_many_bins_does_not_make_a_very_large_page() -> None:
 def test_a_network_too_large_for_a_picture_does_not_cost_the_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(drawing, "MAX_WAYPOINTS", 0)
+    monkeypatch.setattr(network_layout, "MAX_WAYPOINTS", 0)
     schema = schema_of(a={"kind": "boolean"}, b={"kind": "boolean"})
     flags = Column("boolean", np.arange(100) < 50)
     fit = PrivBayes(epsilon=100.0, degree=1).fit

@@ -66,8 +66,12 @@ def test_every_parameter_is_refused_in_the_constructor(name: str) -> None:
     for parameter in method.parameters:
         with pytest.raises(InputError, match=f"{parameter.name} must be "):
             method.make(epsilon=1.0, **{parameter.name: object()})
-    for shared in ("delta", "neighbours", "discovery", "max_rows_per_person", "person"):
+    for shared in ("delta", "neighbours", "max_rows_per_person"):
         with pytest.raises(InputError):
+            method.make(epsilon=1.0, **{shared: -3})
+    # Also where a method has another default than others.
+    for shared in ("discovery", "keep_going", "refinement", "person"):
+        with pytest.raises(InputError, match=f"{shared} must be "):
             method.make(epsilon=1.0, **{shared: -3})
 
 

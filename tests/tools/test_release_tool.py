@@ -159,6 +159,18 @@ def test_addresses_of_the_project_are_of_the_web() -> None:
     assert all(address.startswith("https://") for address in project["urls"].values())
 
 
+def test_what_a_package_is_tried_with_can_be_released(tool: Any, tmp_path: Path) -> None:
+    place = tmp_path / "venv" / "bin"
+    place.mkdir(parents=True)
+    command = place / "understudy"  # this checkout, in place of an installed package
+    source = Path(understudy.__file__).parents[1]
+    command.write_text(f"#!/bin/sh\nPYTHONPATH={source} exec {sys.executable} -m understudy $@\n")
+    command.chmod(0o700)
+    tool.try_package(tmp_path, understudy.__version__)
+    with pytest.raises(tool.ReleaseError, match="not version 9"):
+        tool.try_package(tmp_path, "9")
+
+
 @pytest.mark.slow
 def test_a_dry_run_builds_and_tries_both_packages(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), "--dry-run", "--offline", "--output", str(tmp_path)]

@@ -23,7 +23,6 @@ from understudy.data.schema import (
     Text,
 )
 from understudy.errors import InputError
-from understudy.models.query.conditions import Subset, read_bounds
 from understudy.models.query.grammar import Parser, check_length
 from understudy.models.query.raw import (
     RawQuantity,
@@ -32,8 +31,10 @@ from understudy.models.query.raw import (
     raw_quantity,
     with_bounds,
 )
+from understudy.models.query.subsets import Subset
 from understudy.models.query.syntax import Query, QueryGroup
 from understudy.models.query.tokens import QueryToken
+from understudy.models.query.written_values import read_bounds
 
 QUANTITY_KINDS = ("integer", "real", "date", "time", "datetime")
 

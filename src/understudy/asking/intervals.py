@@ -16,7 +16,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-INTERVAL_CONFIDENCE = 0.95
 RISK = 0.05
 
 _APART = 1.001

@@ -20,8 +20,8 @@ from understudy.counting.memory import MAX_COUNTED_CELLS
 from understudy.data.marginals import Axis, Marginal
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
-from understudy.models.query.conditions import Subset
 from understudy.models.query.raw import RawCategory, RawQuantity
+from understudy.models.query.subsets import Subset
 from understudy.models.query.syntax import Condition, Query
 
 MAX_GRID = 4096

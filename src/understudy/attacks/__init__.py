@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.attacks.membership import GameRules, Membership, Target, membership
+from understudy.attacks.membership import Membership, membership
+from understudy.attacks.membership_game import GameRules, Target
 from understudy.attacks.promise import Promise
 from understudy.attacks.verdicts import Attack, Attacks
 from understudy.data.encoding import Coded, encode

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.closest import POOL, SAMPLE
 from understudy.attacks.promise import Promise
-from understudy.attacks.rows import distances, some
+from understudy.attacks.rows import distances, sample_rows
 from understudy.attacks.verdicts import Attack, HoldoutComparison, share_deviation
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import Progress
@@ -34,11 +34,11 @@ def attribute_inference(
     """The share of people in the table whose secret is guessed right, against that share in the
     holdout.
     """
-    pool = some(synthetic, POOL, rng)
-    members = some(real, SAMPLE // 2, rng)
+    pool = sample_rows(synthetic, POOL, rng)
+    members = sample_rows(real, SAMPLE // 2, rng)
     others = None
     if holdout is not None:
-        others = some(holdout, SAMPLE // 2, rng)
+        others = sample_rows(holdout, SAMPLE // 2, rng)
     steps = members.rows + (0 if others is None else others.rows)
 
     def report(row: int) -> None:
@@ -91,9 +91,8 @@ def _right_guesses(
 ) -> NDArray[np.bool_]:
     """For each of the people, whether the synthetic rows closest to them vote for their secret."""
     secrets, size = pool.codes[secret], pool.schema[secret].size
-    overall = np.bincount(secrets, minlength=size) / (
-        pool.rows + 1
-    )  # less than a vote: it only breaks ties
+    # Less than a vote: it only breaks ties.
+    overall = np.bincount(secrets, minlength=size) / (pool.rows + 1)
     right = np.empty(people.rows, dtype=bool)
     for row, away in enumerate(distances(people, pool, known)):
         votes = np.bincount(secrets[away == away.min()], minlength=size) + overall

@@ -26,7 +26,7 @@ from understudy.attacks.rows import (
     join_rows,
     look_copied,
     pick_rows,
-    some,
+    sample_rows,
 )
 from understudy.attacks.verdicts import (
     FALSE_FINDING_RATE,
@@ -74,10 +74,10 @@ def closest_record(
     records.
     """
     names = [attribute.name for attribute in real.schema.modelled]
-    looked_at = some(synthetic, sample, rng)
+    looked_at = sample_rows(synthetic, sample, rng)
     if holdout is None:
         return _distances_only(real, looked_at, names, rng, progress)
-    ours, theirs = some(real, POOL // 2, rng), some(holdout, POOL // 2, rng)
+    ours, theirs = sample_rows(real, POOL // 2, rng), sample_rows(holdout, POOL // 2, rng)
     pool, rows = join_rows(ours, theirs), ours.rows
     pairs = [
         rng.choice(part.rows, min(rows, theirs.rows), replace=False) for part in (ours, theirs)
@@ -250,7 +250,7 @@ def _word_promise(promise: Promise | None, allowed: float | None) -> str:
 def _distances_only(
     real: Coded, looked_at: Coded, names: list[str], rng: np.random.Generator, progress: Progress
 ) -> Attack:
-    pool = some(real, POOL, rng)
+    pool = sample_rows(real, POOL, rng)
     own = np.sort(rng.choice(pool.rows, min(pool.rows, looked_at.rows), replace=False))
     steps = looked_at.rows + len(own)
     to_real, between = np.empty(looked_at.rows), np.empty(len(own))

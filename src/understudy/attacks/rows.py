@@ -34,7 +34,7 @@ def pick_rows(coded: Coded, places: Ints) -> Coded:
     return Coded(coded.schema, codes, len(places), ())
 
 
-def some(coded: Coded, most: int, rng: np.random.Generator) -> Coded:
+def sample_rows(coded: Coded, most: int, rng: np.random.Generator) -> Coded:
     """A uniform sample of at most this many rows."""
     if coded.rows <= most:
         return coded

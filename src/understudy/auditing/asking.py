@@ -13,12 +13,13 @@ from understudy.auditing.doors import RunWithNoise
 from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import PERSON, Pair, label_pair, number_pair, rank_pair
 from understudy.auditing.questions import make_run
-from understudy.auditing.subjects import DELTA, RELATIONS, ROWS_PER_PERSON, exact_findings, quiet
+from understudy.auditing.subjects import DELTA, RELATIONS, ROWS_PER_PERSON, exact_findings
 from understudy.data.marginals import marginal
 from understudy.data.tables import Table
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.ranks import ChooseRank
+from understudy.release.callbacks import ignore_notes
 
 AUDITED_QUESTIONS = {
     "count": "count where number > 5",
@@ -98,7 +99,9 @@ def _make_asking_run(
             person=person,
             max_rows_per_person=most,
         )
-        found, _ = ask_with(table, [text], terms, schema=pair.schema, noise=noise, notify=quiet)
+        found, _ = ask_with(
+            table, [text], terms, schema=pair.schema, noise=noise, notify=ignore_notes
+        )
         return [answer.to_dict() for answer in found]
 
     return lambda pair: partial(run, pair)

@@ -37,6 +37,7 @@ from understudy.privacy.mechanisms import (
     Noise,
     SeededNoise,
 )
+from understudy.release.callbacks import ignore_notes
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.registry import find_method
 
@@ -47,10 +48,6 @@ ROWS_PER_PERSON = 3
 """The rows per person of the settings in which people have several."""
 
 RELATIONS: tuple[Neighbours, ...] = ("add_remove", "replace")
-
-
-def quiet(sentence: str) -> None:
-    """What is told to the owner of a made-up table is of no interest."""
 
 
 # --------------------------------------------------------------------------- exact losses
@@ -114,7 +111,7 @@ def fit_exactly(
     def run_on(pair: Pair) -> RunWithNoise:
         def fit(table: Table, noise: Noise) -> object:
             try:
-                return method.fit(table, pair.schema, noise=noise, notify=quiet)
+                return method.fit(table, pair.schema, noise=noise, notify=ignore_notes)
             except InputError as stop:  # where discovery finds nothing: an outcome as any other
                 return str(stop)
 
@@ -164,7 +161,7 @@ def fit_often(
 
     def run(table: Frame) -> NDArray[np.float64]:
         try:
-            model = method.fit(table, pair.schema, noise=noise, notify=quiet)
+            model = method.fit(table, pair.schema, noise=noise, notify=ignore_notes)
         except InputError:  # a stop is an outcome, too
             return np.zeros(1)
         return model_features(model)

@@ -251,9 +251,9 @@ def csp_serve(
     from understudy.federation.server import (
         AuditLog,
         answer_until_stopped,
-        app_of,
-        listening,
-        server_of,
+        make_holder_app,
+        make_server,
+        open_listener,
     )
     from understudy.privacy.ledger import LedgerFile
 
@@ -271,7 +271,7 @@ def csp_serve(
     agreed = EncryptionPlan.load(plan)
     secret = PrivateKey.load(private_key)
     of_session = check_share("--session-share", session_share)
-    listener = listening(listen)
+    listener = open_listener(listen)
     if not book.exists():
         LedgerFile.create(book, agreed.epsilon, agreed.delta, agreed.neighbours)
     ledger_file = LedgerFile(book)
@@ -286,5 +286,6 @@ def csp_serve(
         log=AuditLog(journal, ledger_file.left, talk.say),
     )
     say_listening(talk, identity.name, listener, analysts, ledger_file, book=book, journal=journal)
-    answer_until_stopped(server_of(app_of(service, analysts), identity, analysts), listener)
+    app = make_holder_app(service, analysts)
+    answer_until_stopped(make_server(app, identity, analysts), listener)
     talk.say(f"{identity.name} has stopped.")

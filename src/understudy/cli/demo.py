@@ -13,7 +13,7 @@ import typer
 from understudy.cli.evaluate import write_owner_page
 from understudy.cli.options import Epsilon, Quiet
 from understudy.cli.root import app, examples
-from understudy.cli.synthesize import Inputs, Outputs, run_synthesis
+from understudy.cli.synthesis import Inputs, Outputs, run_synthesis
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 

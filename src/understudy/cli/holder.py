@@ -195,9 +195,9 @@ def serve(
     from understudy.federation.server import (
         AuditLog,
         answer_until_stopped,
-        app_of,
-        listening,
-        server_of,
+        make_holder_app,
+        make_server,
+        open_listener,
     )
 
     talk = Talk(quiet)
@@ -218,7 +218,7 @@ def serve(
     of_analyst = Fraction(1, len(analysts))
     if analyst_share is not None:
         of_analyst = check_share("--analyst-share", analyst_share)
-    listener = listening(listen)
+    listener = open_listener(listen)
     with talk.working("reading"):
         coded, source = open_rows(table, Schema.load(schema), notify=talk.note, **(reading or {}))
     open_holder_ledger(book, allowance, delta, relation_of(neighbours))
@@ -246,7 +246,8 @@ def serve(
         f"Of epsilon {allowed:g} in all, one release may take {of_session * allowed:.4g} at most "
         f"and one analyst {of_analyst * allowed:.4g} (--session-share, --analyst-share)."
     )
-    answer_until_stopped(server_of(app_of(holder, analysts), identity, analysts), listener)
+    app = make_holder_app(holder, analysts)
+    answer_until_stopped(make_server(app, identity, analysts), listener)
     talk.say(f"{identity.name} has stopped.")
 
 

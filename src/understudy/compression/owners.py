@@ -16,11 +16,12 @@ from understudy.encrypted.curator import EncryptedCurator
 from understudy.encrypted.session import EncryptedSession, Store
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
-from understudy.federation.analyst import Federation, silent
+from understudy.federation.analyst import Federation
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import Holder
 from understudy.federation.terms import COLLUDERS
 from understudy.learners.estimator import Learner
+from understudy.release.callbacks import ignore_notes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ def fit_owners(owners: Holders | Uploads, learner: Any, target: str | None = Non
             return learner.fit_curator(EncryptedCurator(session), target)
     learner.check(owners.schema, target)
     links = [MemoryLink(one) if isinstance(one, Holder) else one for one in owners.links]
-    with Federation(links, silent) as federation:
+    with Federation(links, ignore_notes) as federation:
         opened = federation.open(
             owners.schema,
             "secure",

@@ -141,9 +141,8 @@ class CuboidCounter(Counter):
         """
         offsets = np.zeros(len(marginals) + 1, np.int64)
         np.cumsum([self._cells(axes) for axes in marginals], out=offsets[1:])
-        flat = np.full(
-            int(offsets[-1]), self.rows, np.int64
-        )  # as it stays where a table has no axes
+        # As it stays where a table has no axes.
+        flat = np.full(int(offsets[-1]), self.rows, np.int64)
         waiting = {
             place: frozenset(self._base[axis.attribute] for axis in axes)
             for place, axes in enumerate(marginals)

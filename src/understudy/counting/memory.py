@@ -83,11 +83,8 @@ class MemoryCounter(Counter):
     ) -> None:
         self._rows = check_columns(codes, sizes)
         if weights is not None:
-            self._rows, collapse, pack = (
-                check_weights(weights, self._rows, bool(codes)),
-                False,
-                False,
-            )
+            self._rows = check_weights(weights, self._rows, bool(codes))
+            collapse, pack = False, False
         self._generalisations = {
             name: generalisations[name] for name in codes if name in generalisations
         }
@@ -98,15 +95,10 @@ class MemoryCounter(Counter):
 
         columns = {name: np.ascontiguousarray(codes[name]) for name in codes}
         packable = [name for name in columns if sizes[name] == 2]
-        if weights is None:
-            self._weights = np.empty(0, np.uint32)
-        else:
-            self._weights = weights.astype(np.uint32)
+        self._weights, kept = np.empty(0, np.uint32), self._rows
+        if weights is not None:
+            self._weights, kept = weights.astype(np.uint32), len(weights)
         collapsed = collapse_rows(columns, sizes, self._rows, collapse)
-        if weights is None:
-            kept = self._rows
-        else:
-            kept = len(weights)
         if collapsed is not None:
             examples, self._weights = collapsed
             kept = len(examples)

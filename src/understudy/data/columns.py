@@ -56,6 +56,15 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
+    def take(self, rows: NDArray[Any]) -> Column:
+        """The cells of some rows: by their places, or by whether each is among them."""
+        missing, raw = self.missing, self.raw
+        if missing is not None:
+            missing = missing[rows]
+        if raw is not None:
+            raw = raw.take(rows)
+        return replace(self, values=self.values[rows], missing=missing, raw=raw)
+
     @cached_property
     def distinct(self) -> DistinctCells | None:
         """Its distinct cells, found once; None where there may be nearly as many as rows."""
@@ -100,6 +109,11 @@ class Table:
         if self.columns:
             return len(next(iter(self.columns.values())))
         return 0
+
+    def take(self, rows: NDArray[Any]) -> Table:
+        """Some of the rows: by their places, or by whether each is among them."""
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
+        return Table(columns, self.source)
 
     def write(self, path: str | Path) -> None:
         """Write a CSV or Parquet file, by the suffix."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Axis(NamedTuple):
@@ -37,3 +41,13 @@ def describe(axes: Marginal) -> str:
     if axes:
         return " x ".join(str(axis) for axis in axes)
     return "(rows)"
+
+
+def sum_onto(table: NDArray[Any], held: Marginal, axes: Marginal) -> tuple[NDArray[Any], int]:
+    """Sum a table over ``held`` onto some of its axes, in the order that they are named in; also
+    how many cells each sum is of.
+    """
+    spare = tuple(place for place, axis in enumerate(held) if axis not in axes)
+    kept = [axis for axis in held if axis in axes]
+    summed = math.prod(table.shape[place] for place in spare)
+    return table.sum(axis=spare).transpose([kept.index(axis) for axis in axes]), summed

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.marginals import Axis, Marginal
+from understudy.data.marginals import Axis, Marginal, sum_onto
 from understudy.encrypted.plans import EncryptionPlan
-from understudy.federation.ways import TablesCounter
+from understudy.federation.known_tables import TablesCounter
 from understudy.models.parameters import estimate_rows
 from understudy.privacy.curator import Measurement
 from understudy.privacy.domain import Domain
@@ -168,14 +168,11 @@ def roll_up(domain: Domain, axes: Marginal, home: Measurement) -> Measurement:
     """A table that lies in a measured one."""
     if home.marginal == tuple(axes):
         return home
-    kept = [axis.attribute for axis in axes]
-    left = [axis for axis in home.marginal if axis.attribute in kept]
-    spare = tuple(place for place, axis in enumerate(home.marginal) if axis.attribute not in kept)
-    names = [axis.attribute for axis in left]
-    counts = home.counts.sum(axis=spare).transpose([names.index(name) for name in kept])
-    summed = math.prod(home.counts.shape[place] for place in spare)
+    measured = {axis.attribute: axis for axis in home.marginal}
+    levels = tuple(measured[axis.attribute] for axis in axes)
+    counts, summed = sum_onto(home.counts, home.marginal, levels)
     for place, axis in enumerate(axes):
-        if axis not in left:
+        if axis != levels[place]:
             before = counts.shape[place]
             counts = _coarsen(domain, counts, place, axis)
             summed = math.ceil(summed * before / counts.shape[place])

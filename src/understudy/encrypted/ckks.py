@@ -159,9 +159,8 @@ class PrivateCkksKey:
         whole = np.rint(found)
         off = float(np.abs(found - whole).max(initial=0))
         largest = float(np.abs(whole).max(initial=0))
-        if not (
-            off <= MAX_ERROR and largest < 2.0**MAX_SUM_BITS * MAX_OWNERS
-        ):  # nor what is no number
+        # Nor what is no number.
+        if not (off <= MAX_ERROR and largest < 2.0**MAX_SUM_BITS * MAX_OWNERS):
             raise InputError(
                 "What was decrypted is no sum of whole numbers: a ciphertext was changed, or made "
                 "with another key."

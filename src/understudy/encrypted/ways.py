@@ -11,13 +11,12 @@ from understudy.encrypted.plans import EncryptionPlan, list_tables
 from understudy.encrypted.session import EncryptedSession, Store
 from understudy.errors import InputError
 from understudy.federation import Link
-from understudy.federation.analyst import silent
 from understudy.federation.terms import COLLUDERS
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanisms import Noise
-from understudy.release.callbacks import Notify, Progress, no_progress
+from understudy.release.callbacks import Notify, Progress, ignore_notes, no_progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.registry import find_method, methods_for
 
@@ -34,7 +33,7 @@ def federate_encrypted(
     survey_share: float = SURVEY_SHARE,
     noise: Noise | None = None,
     progress: Progress = no_progress,
-    notify: Notify = silent,
+    notify: Notify = ignore_notes,
 ) -> Model:
     """Learn one model from the uploads of owners who are offline.
 

@@ -12,9 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-COLUMN_KINDS = ("integer", "real", "boolean", "date", "datetime", "text")
-"""What a column can hold; other types are refused."""
-
 
 @dataclass(frozen=True)
 class Dialect:

@@ -160,9 +160,8 @@ class EngineRows:
         ]
         self._table, self._limits = table, (person, most)
         self._weighted = False
-        self._tag = secrets.token_hex(
-            4
-        )  # so that no table of the user's bears the name of one of ours
+        # So that no table of the user's bears the name of one of ours.
+        self._tag = secrets.token_hex(4)
         self._copy(table, person, most)
 
     # ---- the coded copy

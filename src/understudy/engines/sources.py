@@ -288,9 +288,8 @@ def _spark_files(files: Sequence[Path], source: str) -> Any:
         )
     names = [str(path.resolve()) for path in files]
     for name in names:
-        if set("*?[]{}\\") & set(
-            name
-        ):  # Spark would read it as a pattern, and the files that match twice
+        # Spark would read it as a pattern, and the files that match twice.
+        if set("*?[]{}\\") & set(name):
             raise InputError(
                 f"Spark takes the name of {name} for a pattern; rename the file or its folder."
             )

@@ -114,9 +114,8 @@ def place_of(url: str) -> Place:
     place = Place(scheme, server, user, database, table, options)
     if scheme == "spark" and (user or database):
         raise InputError(f"A spark:// URL has neither a user nor a path; write {_FORMS[scheme]}.")
-    if not options.keys() <= set(
-        _OPTIONS[scheme]
-    ):  # not by name: a piece of a secret may stand there
+    # Not by name: a piece of a secret may stand there.
+    if not options.keys() <= set(_OPTIONS[scheme]):
         known = ", ".join(("table", *_OPTIONS[scheme]))
         raise InputError(f"{place} has an option that is not for a URL; known there are {known}.")
     if not table:

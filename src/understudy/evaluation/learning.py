@@ -322,9 +322,8 @@ def scores(
     undefined = [dict.fromkeys(measures, UNDEFINED) for _ in tests]
     if not len(train):
         return Trained(undefined, "none of them has a value to learn.")
-    if (
-        train.target.min() == train.target.max()
-    ):  # no learner takes that; what it would say is clear
+    # No learner takes that; what it would say is clear.
+    if train.target.min() == train.target.max():
         return Trained([score(test.target, np.full(len(test), train.target[0])) for test in tests])
     scale = Scale.of(train.numbers)
     # Some learners want classes numbered without gaps.
@@ -334,9 +333,8 @@ def scores(
     learner = for_classes(make(seed), len(values))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about convergence and collinear columns: nothing the owner can act on
+            # About convergence and collinear columns: nothing the owner can act on.
+            warnings.simplefilter("ignore")
             learner.fit(scale.features(train), target)
             said = [learner.predict(scale.features(test)) for test in tests]
     except Exception as error:  # whatever a library raises: the other learners go on

@@ -82,9 +82,8 @@ def correlation(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         middle = np.where(there, numbers, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
         centred = np.where(there, numbers - middle, 0.0)
         rows = present.T @ present
-        means = (
-            centred.T @ present / rows
-        )  # mean of column i over the rows where column j is there too
+        # Mean of column i over the rows where column j is there too.
+        means = centred.T @ present / rows
         squares = (centred**2).T @ present / rows
         variances = np.maximum(squares - means**2, 0.0)
         variances[variances <= 1e-12 * squares.max(initial=0, where=np.isfinite(squares))] = np.nan

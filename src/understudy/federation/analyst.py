@@ -27,16 +27,12 @@ from understudy.federation.questions import MAX_NUMBERS
 from understudy.federation.sharing import secret_of
 from understudy.federation.terms import COLLUDERS, Terms, schema_digest
 from understudy.privacy.budget import Neighbours
-from understudy.release.callbacks import Notify
+from understudy.release.callbacks import Notify, ignore_notes
 
 MAX_SUM = 1 << 53
 """Counts, scores and noise of all holders stay below that; numbers with masks in them do, but once
 in 1,000, not.
 """
-
-
-def silent(sentence: str) -> None:
-    """Tell nobody."""
 
 
 class Federation:
@@ -55,7 +51,7 @@ class Federation:
     ...     session = federation.open(schema, "secure", epsilon=1.0)
     """
 
-    def __init__(self, links: Iterable[Link], notify: Notify = silent) -> None:
+    def __init__(self, links: Iterable[Link], notify: Notify = ignore_notes) -> None:
         self.links = {link.name: link for link in links}
         if not self.links:
             raise InputError("There must be a holder at least.")

@@ -121,7 +121,7 @@ class FederatedCurator(Curator):
 
     def _measure(self, question: Measure) -> list[Measurement]:
         scales = question.scales(self.ledger)
-        self.ledger.debit_all(question.ledger_lines(scales, self.describe_shares()))
+        self.ledger.debit_all(question.ledger_lines(scales, self.describe_noise_shares()))
         content, arrays = question.to_wire()
         shapes = [self.domain.shape(axes) for axes in question.marginals]
         cells = [self.domain.cells(axes) for axes in question.marginals]
@@ -159,7 +159,7 @@ class FederatedCurator(Curator):
         """A question that says which view of the rows it is about."""
         return {**content, "bits": self._bits}
 
-    def describe_shares(self) -> str:
+    def describe_noise_shares(self) -> str:
         """Who adds the noise of sums, in the words of a ledger."""
         terms = self.session.terms
         if terms.way != "secure":
@@ -179,7 +179,7 @@ class FederatedCurator(Curator):
             raise InputError(f"In the way {terms.way!r} holders do not sum numbers; use secure.")
         blocks = coarsen_blocks(question, self.domain, self.ledger)
         scales = question.scales(blocks)
-        self.ledger.debit_all(question.ledger_lines(blocks, scales, self.describe_shares()))
+        self.ledger.debit_all(question.ledger_lines(blocks, scales, self.describe_noise_shares()))
         sizes = count_numbers(question, self.domain, blocks)
         content, arrays = sum_to_wire(question)
         flat, added, enough = self.add_up("sums", sum(sizes.values()), content, arrays)
@@ -202,10 +202,6 @@ class FederatedCurator(Curator):
         flat, added, enough = self.add_up("vectors", question.function.width, content, arrays)
         deviation = sum_scale("gaussian", scale, enough, added) * question.step
         return NoisyVector(values=np.float64(question.step) * flat, deviation=deviation)
-
-    def describe_noise_shares(self) -> str:
-        """Who adds the noise."""
-        return self.describe_shares()
 
     # ---- choices
 
@@ -245,7 +241,7 @@ class FederatedCurator(Curator):
                     for name, answer in answers.items()
                 }
             whole = sum(sizes.values())
-            # A holder that is not heard of has dropped out.
+            # A holder that does not answer has dropped out.
             self._shares = {name: sizes.get(name, 0.0) / whole for name in session.terms.holders}
         return self._shares, budget
 
@@ -289,7 +285,7 @@ class _Choice:
         """
         nominees = self.question.narrow(places, budget)
         self.curator.ledger.debit(
-            *nominees.ledger_line_of_sums(f"noise {self.curator.describe_shares()}")
+            *nominees.ledger_line_of_sums(f"noise {self.curator.describe_noise_shares()}")
         )
         content, arrays = nominees.scores_to_wire()
         sums, _, _ = self.curator.add_up("scores", len(places), self._in_context(content), arrays)

@@ -9,14 +9,14 @@ from pathlib import Path
 from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
-from understudy.federation.analyst import Federation, silent
+from understudy.federation.analyst import Federation
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import Holder
 from understudy.federation.terms import COLLUDERS
 from understudy.learners.estimator import Learner
 from understudy.learners.training import TrainedModel, learner_name
 from understudy.privacy.budget import Neighbours
-from understudy.release.callbacks import Notify
+from understudy.release.callbacks import Notify, ignore_notes
 
 
 def federate_learner(
@@ -28,7 +28,7 @@ def federate_learner(
     neighbours: Neighbours = "add_remove",
     dropouts: int = 0,
     colluders: int = COLLUDERS,
-    notify: Notify = silent,
+    notify: Notify = ignore_notes,
 ) -> TrainedModel:
     """Fit a learner to the rows of several holders, by secure sums with one noise in all.
 

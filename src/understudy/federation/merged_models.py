@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,9 @@ class MergedModels:
         parts = [model.sample(count, part) for model, count, part in self._parts(rows, seed)]
         whole = join_tables([part for part in parts if isinstance(part, Table)])
         entropy = np.random.SeedSequence(seed).entropy
-        return _shuffle_rows(whole, chunk_randomness(entropy, len(self.models)))
+        rng = chunk_randomness(entropy, len(self.models))
+        order = np.argsort(draw_uniforms(rng, whole.rows), kind="stable")
+        return whole.take(order)
 
     def write(
         self,
@@ -124,16 +126,3 @@ def _part_seed(seed: int, place: int) -> int:
     be).
     """
     return int(np.random.SeedSequence([seed, place]).generate_state(1, np.uint64)[0])
-
-
-def _shuffle_rows(table: Table, rng: np.random.Generator) -> Table:
-    order = np.argsort(draw_uniforms(rng, table.rows), kind="stable")
-    columns = {
-        name: replace(
-            column,
-            values=column.values[order],
-            missing=None if column.missing is None else column.missing[order],
-        )
-        for name, column in table.columns.items()
-    }
-    return Table(columns, table.source)

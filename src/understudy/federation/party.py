@@ -33,7 +33,7 @@ def no_log(entry: Mapping[str, Any]) -> None:
 
 
 MAX_SESSIONS = 16
-"""Of one analyst; a new one takes the place of the one that was not heard of for longest."""
+"""Of one analyst; a new one takes the place of the one that has been silent for longest."""
 
 
 class PartySession(Protocol):
@@ -141,7 +141,7 @@ class AnsweringParty(ABC, Generic[AnySession]):
                 "again since."
             )
         else:
-            self._sessions[name] = self._sessions.pop(name)  # the last that was heard of
+            self._sessions[name] = self._sessions.pop(name)  # the last to be heard from
             reply = self._step(session, asked)
         answer = reply.to_bytes()
         if asked.kind == "ask":

@@ -189,7 +189,7 @@ _ANSWERS = {
 }
 
 
-def app_of(holder: ServedHolder, analysts: Sequence[Certificate]) -> FastAPI:
+def make_holder_app(holder: ServedHolder, analysts: Sequence[Certificate]) -> FastAPI:
     """The holder's door as an ASGI application."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     names = {certificate.der: certificate.name for certificate in analysts}
@@ -272,7 +272,7 @@ class _ShowingCertificate(H11Protocol):
             self.transport.abort()
 
 
-def listening(address: str) -> socket.socket:
+def open_listener(address: str) -> socket.socket:
     """A socket that listens at ``host:port``."""
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -295,7 +295,9 @@ def listening(address: str) -> socket.socket:
     return listener
 
 
-def server_of(app: FastAPI, identity: Identity, analysts: Sequence[Certificate]) -> uvicorn.Server:
+def make_server(
+    app: FastAPI, identity: Identity, analysts: Sequence[Certificate]
+) -> uvicorn.Server:
     """A server that shows its certificate and lets in these analysts, and nobody else."""
     config = uvicorn.Config(
         app,

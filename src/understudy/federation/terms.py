@@ -62,9 +62,8 @@ class Terms:
 
     def __post_init__(self) -> None:
         for name in (self.session, *self.holders, str(self.method.get("name", ""))):
-            if (
-                len(name) > MAX_NAME_LETTERS or not name.isprintable()
-            ):  # they stand in logs and on screens
+            # They stand in logs and on screens.
+            if len(name) > MAX_NAME_LETTERS or not name.isprintable():
                 raise InputError(
                     f"Names in the terms of a session are plain text, {MAX_NAME_LETTERS} letters "
                     "at "

@@ -19,34 +19,26 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from understudy.counting.column_checks import MAX_ROWS
-from understudy.data.bits import Bits
-from understudy.data.marginals import Axis, Marginal, marginal
+from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
-from understudy.federation.analyst import Federation, Session, silent
+from understudy.federation.analyst import Federation, Session
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
+from understudy.federation.known_tables import TablesCurator
 from understudy.federation.merged_models import MergedModels
 from understudy.federation.terms import COLLUDERS, ORDER
 from understudy.models.consistency import pool_margins
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
-from understudy.models.parameters import estimate_rows, project_counts, round_to_total
-from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.mechanisms import Noise
-from understudy.privacy.questions import Choose, Measure, Question
-from understudy.release.callbacks import Notify, Progress, no_progress
+from understudy.release.callbacks import Notify, Progress, ignore_notes, no_progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.parameters import file_parameters
 from understudy.synthesizers.privbayes import PrivBayes
@@ -67,7 +59,7 @@ def federate(
     structure: StructureChoice = "choices",
     noise: Noise | None = None,
     progress: Progress = no_progress,
-    notify: Notify = silent,
+    notify: Notify = ignore_notes,
 ) -> Model | MergedModels:
     """Learn one model from the rows of several holders.
 
@@ -125,11 +117,11 @@ def federate(
         )
         try:
             if way == "models":
-                return models(session, schema, synthesizer, progress)
+                return learn_models(session, schema, synthesizer, progress)
             curator = FederatedCurator(session, schema, noise)
             if way == "statistics" or structure == "tables":
                 assert isinstance(synthesizer, PrivBayes)
-                model = statistics(curator, synthesizer, progress)
+                model = learn_from_tables(curator, synthesizer, progress)
             else:
                 model = synthesizer.learn(curator, curator.ledger.left, progress)
             return replace(model, method={**model.method, "federation": _describe_session(session)})
@@ -205,7 +197,9 @@ def method_of(parameters: Mapping[str, Any]) -> Synthesizer:
 # ----------------------------------------- noisy sufficient statistics
 
 
-def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Progress) -> Model:
+def learn_from_tables(
+    curator: FederatedCurator, synthesizer: PrivBayes, progress: Progress
+) -> Model:
     """All tables over k + 1 attributes, once; then PrivBayes on what they say."""
     names = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
     if synthesizer.degree is None:
@@ -236,128 +230,10 @@ def _state_method(synthesizer: Synthesizer) -> dict[str, Any]:
     return stated
 
 
-class TablesCurator(Curator):
-    """A curator that was told some tables and asks nothing more: its answers are post-processing of
-    these.
-
-    Parameters
-    ----------
-    curator
-        Who measured the tables.
-    tables
-        What was measured; every marginal that is asked for later must lie in one of them.
-    """
-
-    def __init__(self, curator: FederatedCurator, tables: Sequence[Measurement]) -> None:
-        super().__init__(curator.domain, curator.ledger)
-        self._curator = curator
-        self._tables = {frozenset(table.marginal): table for table in tables}
-        if curator.rows is None:
-            total = estimate_rows(tables)
-        else:
-            total = float(curator.rows)
-        self._counter = TablesCounter(
-            self._tables,
-            {a.name: a.size for a in self.schema.modelled},
-            min(max(total, 1.0), float(MAX_ROWS)),  # many holders may have more than can be scored
-        )
-
-    @property
-    def rows(self) -> int | None:
-        """The number of rows where it is public (neighbours: replace), else ``None``."""
-        return self._curator.rows
-
-    def _answer(self, question: Question) -> Any:
-        """Answer from the tables; nothing is debited, since they are public."""
-        match question:
-            case Measure():
-                return [self._read(axes) for axes in question.marginals]
-            case Choose():
-                return self._choose(question)
-        return self._curator.answer(question)
-
-    def _read(self, axes: Marginal) -> Measurement:
-        """A table, read off the smallest of those that were measured and hold it."""
-        home = _home(self._tables, axes)
-        spare = tuple(place for place, axis in enumerate(home.marginal) if axis not in axes)
-        kept = [axis for axis in home.marginal if axis in axes]
-        counts = home.counts.sum(axis=spare).transpose([kept.index(axis) for axis in axes])
-        summed = math.prod(home.counts.shape[place] for place in spare)
-        return Measurement(axes, counts, "gaussian", home.deviation * math.sqrt(summed))
-
-    def _choose(self, question: Choose) -> int:
-        """The candidate with the best score by the noisy tables."""
-        scores = question.named_score.evaluate(self._counter, question.candidates)
-        if question.offsets is not None:
-            scores = scores + question.offsets
-        return int(np.argmax(scores))
-
-    def toss(self, places: int) -> int:
-        """A place drawn uniformly."""
-        return self._curator.toss(places)
-
-    def in_bits(self, bits: Bits) -> TablesCurator:
-        """Tables of attributes are not tables of their bits."""
-        raise InputError(
-            "Structure from tables takes attributes as they are, not their bits; use encoding "
-            "vanilla."
-        )
-
-
-@dataclass(frozen=True)
-class TablesCounter:
-    """Counts as noisy tables have them, repaired: what scores are computed from where no rows are
-    at hand.
-    """
-
-    tables: Mapping[frozenset[Axis], Measurement]
-    sizes: Mapping[str, int]
-    total: float
-
-    @property
-    def rows(self) -> int:
-        """The number of rows, or an estimate."""
-        return round(self.total)
-
-    def size(self, axis: Axis) -> int:
-        """How many values an attribute has."""
-        return self.sizes[axis.attribute]
-
-    def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
-        """One table per marginal."""
-        return [self._count(axes) for axes in marginals]
-
-    def count_flat(
-        self, marginals: Sequence[Marginal]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The same tables one after the other, and where each starts."""
-        tables = [self._count(axes).ravel() for axes in marginals]
-        ends = np.cumsum([0, *(table.size for table in tables)])
-        return np.concatenate(tables), ends.astype(np.int64)
-
-    def _count(self, axes: Marginal) -> NDArray[np.int64]:
-        home = _home(self.tables, axes)
-        counts = round_to_total(project_counts(home.counts, self.total))
-        spare = tuple(place for place, axis in enumerate(home.marginal) if axis not in axes)
-        kept = [axis for axis in home.marginal if axis in axes]
-        return counts.sum(axis=spare).transpose([kept.index(axis) for axis in axes])
-
-
-def _home(tables: Mapping[frozenset[Axis], Measurement], axes: Marginal) -> Measurement:
-    """The smallest table that holds the axes."""
-    exact = tables.get(frozenset(axes))
-    if exact is not None:
-        return exact
-    holding = [table for held, table in tables.items() if held.issuperset(axes)]
-    if not holding:
-        raise InputError("That table lies in none of those that were asked for.")
-    return min(holding, key=lambda table: table.counts.size)
-
-
 # --------------------------------------------------------------------------- noisy models
 
 
-def models(
+def learn_models(
     session: Session, schema: Schema, synthesizer: Synthesizer, progress: Progress
 ) -> MergedModels:
     """Every holder's own model."""

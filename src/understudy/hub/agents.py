@@ -17,8 +17,8 @@ from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound, Refused
 from understudy.hub.jobs import AGENT
 from understudy.hub.names import new_id
-from understudy.hub.records import Dataset, Job, read_dataset_row, read_priced_row
-from understudy.hub.tables import agents, datasets, jobs
+from understudy.hub.records import Job, read_priced_row
+from understudy.hub.tables import agents, jobs
 
 MAX_AGENT_NAME = 100
 MAX_AGENTS = 100
@@ -28,7 +28,7 @@ TOKEN_START = "agent_"
 """How tokens of agents begin, so that people and programs that look for secrets know them."""
 
 AGENT_SEEN_EVERY = dt.timedelta(seconds=20)
-"""How often it is noted that an agent was heard of."""
+"""How often it is noted that an agent was heard from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +99,12 @@ def authenticate(c: Transaction, secret: str) -> AgentRecord:
 
 
 def is_long_unheard(c: Transaction, agent: AgentRecord) -> bool:
-    """Whether it is time to note that an agent was heard of; a clock may have been set back."""
+    """Whether it is time to note that an agent was heard from; a clock may have been set back."""
     return agent.seen_at is None or not -AGENT_SEEN_EVERY < c.now - agent.seen_at < AGENT_SEEN_EVERY
 
 
 def note_seen(c: Transaction, agent: AgentRecord) -> None:
-    """Note that an agent was heard of, now and then."""
+    """Note that an agent was heard from, now and then."""
     if is_long_unheard(c, agent):
         c.execute(sa.update(agents).where(agents.c.id == agent.id).values(seen_at=c.now))
 
@@ -113,12 +113,6 @@ def has_waiting_job(c: Transaction, dataset: str) -> bool:
     """Whether a data set has a job that nobody has begun."""
     waits = (jobs.c.dataset == dataset) & (jobs.c.state == "queued")
     return c.first(sa.select(jobs.c.id).where(waits).limit(1)) is not None
-
-
-def read_datasets(c: Transaction, agent: AgentRecord) -> Sequence[Dataset]:
-    """The data sets that an agent computes for."""
-    mine = (datasets.c.agent == agent.id) & (datasets.c.owner == agent.owner)
-    return [read_dataset_row(row) for row in c.rows(sa.select(datasets).where(mine))]
 
 
 def read_unfinished(c: Transaction, agent: AgentRecord) -> Sequence[Job]:

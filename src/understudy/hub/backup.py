@@ -121,7 +121,7 @@ def _write_archive(hub: Hub, archive: tarfile.TarFile) -> Backup:
         stored = c.rows(sa.select(vault_objects.c.id, vault_objects.c.dataset))
         made_at = c.now
     # Files are written before the rows that name them, and never changed: after the snapshot,
-    # everything that it names is there, unless it was swept for want of use.
+    # everything that it names is there, unless it was swept because nothing used it.
     files = 0
     for row in stored:
         source = hub.vault.folder / row["dataset"] / row["id"]

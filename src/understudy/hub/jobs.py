@@ -123,7 +123,7 @@ def finish(c: Transaction, job: str, worker: str, release: ReleaseSpec) -> Relea
     found = _read_own(c, job, worker)
     if found.state == "done":
         return releases.read_again(c, found, release)
-    # Its price was paid and not given back: what a worker computed while nobody heard of it counts.
+    # Its price was paid and not given back: what a worker computed while it was silent counts.
     if found.state != "interrupted" or found.refunded:
         _read_running(c, job, worker)
     check_open(c, found.dataset)

@@ -7,12 +7,8 @@ import secrets
 from typing import Literal, get_args
 
 Mode = Literal["agent", "stored", "federated", "encrypted", "survey"]
-DatasetState = Literal["open", "closed"]
-RequestState = Literal["waiting", "approved", "refused", "withdrawn"]
-JobState = Literal["queued", "running", "done", "failed", "interrupted", "cancelled"]
 
 MODES: tuple[str, ...] = get_args(Mode)
-JOB_STATES: tuple[str, ...] = get_args(JobState)
 ENDED = ("done", "failed", "interrupted", "cancelled")
 """States of a job that no worker changes any more."""
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from understudy.data.tables import Column, Table
+from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.evaluation.inference import chi_squared_of, spearman_of
 from understudy.inference.repetitions import observe, repeat_release
@@ -71,14 +70,7 @@ def shuffle_column(name: str) -> Callable[[Table, np.random.Generator], Table]:
 
     def shuffle(table: Table, rng: np.random.Generator) -> Table:
         order = rng.permutation(table.rows)
-        columns = {**table.columns, name: _reorder(find_column(table, name), order)}
+        columns = {**table.columns, name: find_column(table, name).take(order)}
         return replace(table, columns=columns)
 
     return shuffle
-
-
-def _reorder(column: Column, order: NDArray[Any]) -> Column:
-    missing = column.missing
-    if missing is not None:
-        missing = missing[order]
-    return replace(column, values=column.values[order], missing=missing)

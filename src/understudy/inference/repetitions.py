@@ -11,6 +11,7 @@ from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.models.model import Model
 from understudy.privacy.mechanisms import SeededNoise
+from understudy.release.callbacks import ignore_notes
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.parameters import file_parameters
 from understudy.synthesizers.registry import find_method
@@ -56,7 +57,7 @@ def repeat_release(
         if change is not None:
             drawn = change(drawn, rng)
         noise = SeededNoise(_new_seed(rng))
-        fitted = method.fit(drawn, model.schema, noise=noise, notify=lambda _: None)
+        fitted = method.fit(drawn, model.schema, noise=noise, notify=ignore_notes)
         yield fitted.sample(rows, seed=_new_seed(rng))
 
 

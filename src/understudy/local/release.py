@@ -93,7 +93,7 @@ def open_local_ledger(collected: Collected, shuffled: float | None = None) -> Le
     """The books of a survey: each person's report, paid for before it was sent.
 
     Reports of different persons are about different persons, so that all of them cost what the
-    dearest one does.
+    most expensive one does.
     """
     epsilon = local_epsilon(collected)
     ledger = Ledger(epsilon, neighbours="replace", trust=_say_trust(collected, shuffled))

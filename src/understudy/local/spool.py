@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SPOOL_PARTS = 64
 MAX_WAITING = 1 << 18
 """Records in memory."""
 

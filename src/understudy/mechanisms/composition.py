@@ -34,8 +34,8 @@ def compose(prices: Sequence[EpsilonDelta]) -> EpsilonDelta:
 
 
 def compose_disjoint(prices: Sequence[EpsilonDelta]) -> EpsilonDelta:
-    """Parallel composition: releases about disjoint parts of the rows cost together what the
-    dearest of them does, where neighbours differ by one row more or less, since it is in one part.
+    """Parallel composition: releases about disjoint parts of the rows cost together what the most
+    expensive one does, where neighbours differ by one row more or less, since it is in one part.
 
     Examples
     --------

@@ -32,7 +32,7 @@ from understudy.models.inference import (
     elimination_order,
 )
 from understudy.models.network import Network, Node
-from understudy.models.query.conditions import Subset
+from understudy.models.query.subsets import Subset
 from understudy.models.rule_tables import RuleTable, factor_of, product_of, table_of
 from understudy.models.sampling import CodesByName, ancestral
 

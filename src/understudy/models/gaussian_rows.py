@@ -25,7 +25,7 @@ from understudy.models.constraining import ModelRules
 from understudy.models.factors import Factor
 from understudy.models.gaussians import Floats, Gaussians
 from understudy.models.network import Network
-from understudy.models.query.conditions import Subset
+from understudy.models.query.subsets import Subset
 from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, CodesByName, Sampler, Spread
 
 GAUSSIAN_ROWS_AT_A_TIME = 1 << 13
@@ -242,13 +242,7 @@ def _choose(
     codes: CodesByName, numbers: dict[str, Column], fits: NDArray[np.bool_]
 ) -> tuple[CodesByName, dict[str, Column]]:
     kept = {name: values[fits] for name, values in codes.items()}
-    columns = {}
-    for name, column in numbers.items():
-        missing = column.missing
-        if missing is not None:
-            missing = missing[fits]
-        columns[name] = replace(column, values=column.values[fits], missing=missing)
-    return kept, columns
+    return kept, {name: column.take(fits) for name, column in numbers.items()}
 
 
 def _join(

@@ -17,10 +17,11 @@ from understudy.data.schema import Quantity, Schema
 from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
+from understudy.models.confining import confine_values
 from understudy.models.gaussian_rows import NearestValues, draw_normals
 from understudy.models.generators import Generator
 from understudy.models.network import Network, Node
-from understudy.models.query.conditions import Subset, confine_values
+from understudy.models.query.subsets import Subset
 from understudy.models.sampling import MIN_TRIES, TRIES_PER_ROW, CodesByName, Sampler, Spread
 
 GENERATED_ROWS_AT_A_TIME = 1 << 10

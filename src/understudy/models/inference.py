@@ -69,8 +69,8 @@ def joint(
     -------
     A table with a side for each axis; it adds up to 1.
     """
-    functions = [along(axis, schema) for axis in axes if axis.level]
-    functions += [weighing(name, weights) for name, weights in (evidence or {}).items()]
+    functions = [tie_levels(axis, schema) for axis in axes if axis.level]
+    functions += [make_evidence(name, weights) for name, weights in (evidence or {}).items()]
     keep: list[Variable] = [
         ("level", axis.attribute) if axis.level else axis.attribute for axis in axes
     ]
@@ -81,7 +81,7 @@ def joint(
     return table / total
 
 
-def along(axis: Axis, schema: Schema) -> Factor:
+def tie_levels(axis: Axis, schema: Schema) -> Factor:
     """The factor that ties an attribute to itself at a coarser level, as the variable ``("level",
     name)``.
     """
@@ -92,7 +92,7 @@ def along(axis: Axis, schema: Schema) -> Factor:
     return Factor(((axis.attribute, 0), (("level", axis.attribute), 0)), table)
 
 
-def weighing(attribute: str, weights: NDArray[Any]) -> Factor:
+def make_evidence(attribute: str, weights: NDArray[Any]) -> Factor:
     """Evidence as a factor."""
     return Factor(((attribute, 0),), np.asarray(weights, dtype=np.float64))
 

@@ -31,6 +31,7 @@ from understudy.data.streams import chunk_randomness
 from understudy.data.tables import Table, write_table
 from understudy.errors import InputError
 from understudy.models.chunks import CHUNK, count_rows, deal_chunks, draw_ahead, join_tables
+from understudy.models.confining import confine_values
 from understudy.models.constraining import ModelRules
 from understudy.models.dependencies import learn_dependencies
 from understudy.models.documents import (
@@ -49,10 +50,11 @@ from understudy.models.generators import Generator
 from understudy.models.measurements import Measurements
 from understudy.models.network import Network
 from understudy.models.query.answers import QueryAnswer
-from understudy.models.query.conditions import Subset, confine_values, read_conditions
+from understudy.models.query.conditions import read_conditions
 from understudy.models.query.estimates import GroupEstimate, estimate
 from understudy.models.query.functions import GroupedAnswer, answer_query
 from understudy.models.query.intervals import ErrorModel
+from understudy.models.query.subsets import Subset
 from understudy.models.sampling import CodesByName, Sampler, Spread
 from understudy.privacy.ledger import Ledger
 

@@ -9,7 +9,7 @@ most the bound.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +61,7 @@ def limit_rows_per_person(table: Table, person: str, most: int) -> tuple[Table, 
     left_out = LeftOut(int(known.sum() - kept.sum()), int((~known).sum()), person, most)
     if not left_out:
         return table, left_out
-    return Table(
-        {name: _rows(column, kept) for name, column in table.columns.items()}, table.source
-    ), left_out
+    return table.take(kept), left_out
 
 
 @dataclass(frozen=True)
@@ -164,13 +162,3 @@ def _choose_rows(persons: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
     rank = np.arange(len(group)) - np.repeat(starts, np.diff(starts, append=len(group)))
     chosen[crowded[rank >= most]] = False
     return chosen
-
-
-def _rows(column: Column, kept: NDArray[np.bool_]) -> Column:
-    missing = None
-    if column.missing is not None:
-        missing = column.missing[kept]
-    raw = None
-    if column.raw is not None:
-        raw = _rows(column.raw, kept)
-    return replace(column, values=column.values[kept], missing=missing, raw=raw)

@@ -5,7 +5,7 @@ from N(mu, 1) (Dong, Roth and Su 2022). Amounts are counted as mu^2 / 2: that is
 rho of the same Gaussian noise, and like rho it adds up, whatever was chosen by earlier answers. It
 turns into (epsilon, delta) without loss, by the formula of Balle and Wang (2018); zCDP's conversion
 gives away 5 to 12 % of it. As mu-GDP implies mu^2 / 2-zCDP, the same amount read as rho is sound
-too, and a little dearer.
+too, and a little more expensive.
 
 What is not Gaussian has a price as well, see :func:`smooth_loss` and :func:`lone_loss`. The
 proofs are in ``docs/decisions/040-accounting.md``. Every number here is rounded to the safe side.

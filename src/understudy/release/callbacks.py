@@ -51,5 +51,9 @@ def warn_owner(sentence: str) -> None:
     warnings.warn(sentence, OwnerWarning, stacklevel=2)
 
 
+def ignore_notes(sentence: str) -> None:
+    """Tells nobody: of a table that is made up, or whose owner has heard it before."""
+
+
 def no_progress(what: str, done: int, steps: int) -> None:
     """Show nothing."""

@@ -36,11 +36,13 @@ from understudy.release.reservations import Journal
 from understudy.release.sources import open_source
 from understudy.synthesizers.parameters import (
     ColumnName,
+    Flag,
     Optional,
     Proportion,
     RealNumber,
     as_plain_value,
-    parameters_of,
+    check_values,
+    shared_parameter,
 )
 
 
@@ -82,10 +84,10 @@ class Synthesizer(ABC):
     epsilon: float
     delta: float = 0.0
     neighbours: Neighbours = "add_remove"
-    discovery: float | None = None
-    keep_going: bool = False
-    refinement: float = 0.1
-    person: str | None = None
+    discovery: float | None = shared_parameter(None, Optional(Proportion()))
+    keep_going: bool = shared_parameter(False, Flag())
+    refinement: float = shared_parameter(0.1, RealNumber(low=0, below=1))
+    person: str | None = shared_parameter(None, Optional(ColumnName()))
     max_rows_per_person: int = 1
 
     name: ClassVar[str]
@@ -110,8 +112,8 @@ class Synthesizer(ABC):
     def __post_init__(self) -> None:
         """Refuse parameters that no table could make sense of."""
         self._check_guarantee()
-        for declared in parameters_of(type(self)):
-            declared.check(getattr(self, declared.name))
+        check_values(self)
+        self._check_shares()
         self.check_parameters()
 
     def _check_epsilon(self) -> None:
@@ -122,21 +124,14 @@ class Synthesizer(ABC):
         check_delta(self.delta)
         check_neighbours(self.neighbours)
         check_rows_per_person(self.max_rows_per_person)
-        if not Optional(Proportion()).allows(self.discovery):
-            raise InputError(f"discovery must be {Proportion()}, not {self.discovery!r}.")
-        if not isinstance(self.keep_going, bool):
-            raise InputError(f"keep_going must be true or false, not {self.keep_going!r}.")
-        if not RealNumber(low=0, below=1).allows(self.refinement):
-            raise InputError(
-                f"refinement must be {RealNumber(low=0, below=1)}, not {self.refinement!r}."
-            )
+
+    def _check_shares(self) -> None:
+        """What is asked before the method must leave something to it."""
         if self.discovery is not None and self.discovery + self.refinement >= 1:
             raise InputError(
                 f"discovery {self.discovery!r} and refinement {self.refinement!r} leave nothing of "
                 "the budget for the method; make one of them smaller."
             )
-        if not Optional(ColumnName()).allows(self.person):
-            raise InputError(f"person must be {ColumnName()}, not {self.person!r}.")
 
     def check_parameters(self) -> None:  # noqa: B027 - some methods have nothing to add
         """Refuse values that are each allowed but do not go together."""

@@ -274,11 +274,6 @@ class Parameter:
     option: str | None
     """Its option on the command line without the dashes; ``None`` where it has none."""
 
-    def check(self, value: Any) -> None:
-        """Refuse a value that is not allowed."""
-        if not self.constraint.allows(value):
-            raise InputError(f"{self.name} must be {self.constraint}, not {value!r}.")
-
 
 def parameter(default: _T, constraint: Constraint, summary: str, *, option: str | None = "") -> _T:
     """Declare a parameter as a field of a method's dataclass.
@@ -298,6 +293,29 @@ def parameter(default: _T, constraint: Constraint, summary: str, *, option: str 
     declared = {"constraint": constraint, "summary": summary, "option": option}
     field: _T = dataclasses.field(default=default, metadata={"parameter": declared})
     return field
+
+
+def shared_parameter(default: _T, constraint: Constraint) -> _T:
+    """Declare a parameter that all methods have: commands have options of their own for these."""
+    field: _T = dataclasses.field(default=default, metadata={"constraint": constraint})
+    return field
+
+
+def check_values(method: Any) -> None:
+    """Refuse values that are not allowed, of shared parameters and of the method's own.
+
+    A class that gives a parameter another default need not declare it again.
+    """
+    declared: dict[str, Constraint] = {}
+    for kind in reversed(type(method).__mro__):
+        for field in vars(kind).get("__dataclass_fields__", {}).values():
+            metadata = field.metadata.get("parameter", field.metadata)
+            if "constraint" in metadata:
+                declared[field.name] = metadata["constraint"]
+    for name, constraint in declared.items():
+        value = getattr(method, name)
+        if not constraint.allows(value):
+            raise InputError(f"{name} must be {constraint}, not {value!r}.")
 
 
 def file_parameters(kind: type) -> frozenset[str]:

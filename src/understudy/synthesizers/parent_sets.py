@@ -22,6 +22,9 @@ Sizes = Mapping[str, Sequence[int]]
 MAX_PARENT_SETS = 2_000_000
 """More parent sets than this are refused: their scores would not fit into memory."""
 
+MAX_FAMILY_CELLS = 1 << 24
+"""Tables of more cells than this are not considered."""
+
 
 def subsets(attributes: Sequence[str], degree: int) -> list[Marginal]:
     """All sets of ``degree`` attributes, or of all attributes where there are fewer
@@ -67,9 +70,8 @@ class MaximalParentSets:
         used: set[Marginal] = set()
         for level, size in enumerate(self.sizes[newest]):  # finest first
             for others in self._sets(rest, bound // size):
-                if (
-                    others not in used
-                ):  # else the same set stands already with a finer version of the newest
+                # Else the same set stands already with a finer version of the newest.
+                if others not in used:
                     used.add(others)
                     chosen.append((*others, Axis(newest, level)))
         chosen.extend(others for others in self._sets(rest, bound) if others not in used)

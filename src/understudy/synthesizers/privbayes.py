@@ -14,21 +14,16 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from understudy.data.bits import Bits
-from understudy.data.marginals import Axis, Marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.models.consistency import make_consistent
 from understudy.models.model import Model
-from understudy.models.network import Network, Node
-from understudy.models.parameters import Repair, estimate_rows, repair_counts
+from understudy.models.parameters import Repair
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.mechanisms import ChoiceRule
@@ -53,8 +48,10 @@ from understudy.synthesizers.parameters import (
     parameter,
     repair_parameter,
 )
-from understudy.synthesizers.parent_sets import MAX_PARENT_SETS, too_many
-from understudy.synthesizers.privbayes_search import MAX_FAMILY_CELLS, ChildAndParents, Search
+from understudy.synthesizers.parent_sets import MAX_FAMILY_CELLS, MAX_PARENT_SETS, too_many
+from understudy.synthesizers.privbayes_paper import LETTER
+from understudy.synthesizers.privbayes_search import Search
+from understudy.synthesizers.privbayes_tables import measure_network
 from understudy.synthesizers.registry import register, register_variant
 
 ROWS_SHARE = 0.01
@@ -200,19 +197,7 @@ class PrivBayes(Synthesizer):
         """The paper to the letter: replace, maximal parent sets, theta 4, clip-and-normalise, its
         sensitivities.
         """
-        letter: dict[str, Any] = {
-            "neighbours": "replace",
-            "refinement": 0.0,
-            "theta": 4.0,
-            "score": "auto",
-            "candidates": "maximal",
-            "repair": "clip",
-            "consistent": False,
-            "rule": "exponential",
-            "table_power": 0.0,
-            "to_the_letter": True,
-        }
-        return cls(epsilon=epsilon, **(letter | parameters))
+        return cls(epsilon=epsilon, **{**LETTER, **parameters})
 
     @property
     def named(self) -> frozenset[str]:
@@ -325,13 +310,19 @@ class PrivBayes(Synthesizer):
             bits = Bits(whole, self.encoding == "gray")
             curator = curator.in_bits(bits)
         attributes = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
-        rows, measured, budget = self._rows(curator, budget)
+        rows, measured, budget = self._count_rows(curator, budget)
         search = Search(self, curator, attributes, rows, budget)
-        with _collector_at_rest():
+        with _pause_garbage_collection():
             pairs = search.greedy_bayes(progress)
         progress("measuring tables", 0, 1)
-        network, rows = self._noisy_conditionals(
-            curator, pairs, search.parameters, measured, rows, search.derive
+        network, rows = measure_network(
+            self,
+            curator,
+            pairs,
+            search.parameters,
+            rows=rows,
+            measured=measured,
+            derive=search.derive,
         )
         progress("measuring tables", 1, 1)
         return Model(self.parameters(), whole, network, curator.ledger, round(rows), bits=bits)
@@ -342,11 +333,13 @@ class PrivBayes(Synthesizer):
         pairs = network_pairs(self.network, curator.schema)
         progress("measuring tables", 0, 1)
         rows = float(curator.rows or 0)
-        network, rows = self._noisy_conditionals(curator, pairs, budget, [], rows, derive=True)
+        network, rows = measure_network(self, curator, pairs, budget, rows=rows)
         progress("measuring tables", 1, 1)
         return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))
 
-    def _rows(self, curator: Curator, budget: Budget) -> tuple[float, list[Measurement], Budget]:
+    def _count_rows(
+        self, curator: Curator, budget: Budget
+    ) -> tuple[float, list[Measurement], Budget]:
         """The number of rows: public under replace, measured otherwise."""
         if curator.rows is not None:
             return float(curator.rows), [], budget
@@ -354,78 +347,9 @@ class PrivBayes(Synthesizer):
         measured = curator.measure([()], share)
         return max(float(measured[0].counts), 1.0), measured, rest
 
-    def _noisy_conditionals(
-        self,
-        curator: Curator,
-        pairs: Sequence[ChildAndParents],
-        budget: Budget,
-        measured: list[Measurement],
-        rows: float,
-        derive: bool,
-    ) -> tuple[Network, float]:
-        """Algorithms 1 and 3: a noisy table for each pair, made into one that could be real.
-
-        A table whose attributes all stand in another one is not measured but derived from it. In
-        algorithm 1 those are the tables of the first k attributes.
-        """
-        families = [(*parents, Axis(child)) for child, parents in pairs]
-        sizes = {a.name: a.sizes_by_level() for a in curator.schema.modelled}
-        cells = [
-            math.prod(sizes[axis.attribute][axis.level] for axis in family) for family in families
-        ]
-        if derive:
-            homes = _homes(families, cells)
-        else:
-            homes = list(range(len(families)))
-        asked = sorted(set(homes))
-        if asked:
-            weights = [cells[i] ** self.table_power for i in asked]
-            tables = curator.measure([families[i] for i in asked], budget, weights)
-            if curator.rows is None:
-                rows = estimate_rows([*measured, *tables])
-            binary = all(attribute.size <= 2 for attribute in curator.schema.modelled)
-            if self.consistent or (
-                self.consistent is None and (self.target is not None or not binary)
-            ):
-                counts = make_consistent(tables, curator.schema, rows, self.repair, self.target)
-            else:
-                counts = [repair_counts(table.counts, rows, self.repair) for table in tables]
-            at = {home: (counts[place], tables[place]) for place, home in enumerate(asked)}
-        nodes = []
-        for place, (child, parents) in enumerate(pairs):
-            table, measurement = at[homes[place]]
-            spare = tuple(
-                i for i, axis in enumerate(measurement.marginal) if axis not in families[place]
-            )
-            summed = math.prod(table.shape[i] for i in spare)
-            kept = [axis for axis in measurement.marginal if axis in families[place]]
-            table = table.sum(axis=spare).transpose([kept.index(axis) for axis in families[place]])
-            nodes.append(Node(child, parents, table, measurement.deviation * math.sqrt(summed)))
-        known = {child for child, _ in pairs}
-        constant = [a.name for a in curator.schema.modelled if a.name not in known]
-        nodes += [Node(name, (), np.array([rows])) for name in constant]
-        return Network(tuple(nodes)), rows
-
-
-def _homes(families: Sequence[Marginal], cells: Sequence[int]) -> list[int]:
-    """For each family the table that it is read off: its own, or the smallest that holds all its
-    axes and is measured.
-
-    Measured are the families that lie in no other one (of equal ones, the first).
-    """
-    sets = [frozenset(family) for family in families]
-    measured = [
-        place
-        for place, mine in enumerate(sets)
-        if not any(mine < other or (mine == other and i < place) for i, other in enumerate(sets))
-    ]
-    return [
-        min((m for m in measured if mine <= sets[m]), key=lambda m: (cells[m], m)) for mine in sets
-    ]
-
 
 @contextmanager
-def _collector_at_rest() -> Iterator[None]:
+def _pause_garbage_collection() -> Iterator[None]:
     """Hundreds of thousands of small tuples and no cycles: the garbage collector would walk them
     again and again.
     """

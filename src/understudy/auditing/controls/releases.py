@@ -34,6 +34,7 @@ from understudy.privacy.discovery import discover
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.refinement import refine
+from understudy.release.callbacks import ignore_notes
 from understudy.synthesizers.independent import Independent
 
 
@@ -70,7 +71,7 @@ def types_loss(epsilon: float, private_types: bool) -> float:
     )
 
     def run(table: Table, noise: Noise) -> NDArray[np.int64] | NDArray[np.float64]:
-        model = Independent(epsilon=epsilon).fit(table, schema, noise=noise, notify=lambda _: None)
+        model = Independent(epsilon=epsilon).fit(table, schema, noise=noise, notify=ignore_notes)
         released: NDArray[np.int64] = model.sample(20, seed=0).columns["n"].values
         if private_types and table.columns["n"].missing is not None:
             return released.astype(np.float64)

@@ -20,7 +20,6 @@ _USUAL_ENCODINGS = (
 )
 QUANTITIES = ("integer", "real", "date", "time", "datetime")
 WHOLE_DAY = "00:00:00", "23:59:59"
-TRUE_WORDS = ("true", "yes", "y", "t", "1")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ from understudy.hub.records import Dataset, Job, ReleaseRecord, Request
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="A random id.")]
 PageNumber = Annotated[int, Query(ge=1, le=1_000_000, description="The first page is 1.")]
-GivenAmount = Annotated[float, Field(ge=0, le=1e6)]
 LongText = Annotated[str, Field(max_length=5000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 MAX_DOCUMENT_DEPTH = 50

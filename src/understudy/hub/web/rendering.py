@@ -24,7 +24,6 @@ from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import find_viewer, get_hub
 
 VISIT_COOKIE = "visit"
-SAID_COOKIE = "said"
 
 SENTENCES = {
     "in": "You are signed in.",

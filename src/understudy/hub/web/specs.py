@@ -23,7 +23,6 @@ LABELS = {
     "learn": "A trained model",
     "survey": "The table of a survey",
 }
-MAX_PLANNED_TABLES = 12
 
 
 @dataclass(frozen=True, kw_only=True)

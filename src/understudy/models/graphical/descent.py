@@ -1,7 +1,7 @@
 """Descent: the distribution that comes nearest to all noisy tables at once.
 
 Least squares pools tables that share attributes (:mod:`understudy.models.graphical.pooling`), but
-the pooled ones may be negative in places, and no distribution has them. Mending each table by
+the pooled ones may be negative in places, and no distribution has them. Repairing each table by
 itself moves effects that are well known as far as those that are mostly noise. Here the misfit of
 all effects together, each weighted by how sure it is, falls by mirror descent over distributions of
 the same form (McKenna, Sheldon and Miklau 2019): what no distribution can have gives way where

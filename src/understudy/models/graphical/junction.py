@@ -171,7 +171,7 @@ class Attributes:
                     waiting.append((following, shared, cost + mine * both))
 
     def tree(self, groups: Iterable[Group]) -> list[Branch]:
-        """A junction tree (or one for each part that hangs together), every clique after the one
+        """A junction tree (or one for each part that is connected), every clique after the one
         that it hangs from.
         """
         elimination = steps.elimination_steps(1, len(self.names))

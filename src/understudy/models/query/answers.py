@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
-from understudy.models.query.conditions import Subset
 from understudy.models.query.events import Event, require_rows
 from understudy.models.query.grammar import Atom, Compound, Condition, Query, QueryKind, parse
 from understudy.models.query.intervals import (
@@ -25,6 +24,7 @@ from understudy.models.query.intervals import (
     LEARNED_CUT_ROWS,
     Parts,
 )
+from understudy.models.query.subsets import Subset
 
 if TYPE_CHECKING:
     from understudy.models.model import Model

@@ -15,8 +15,8 @@ from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
 from understudy.models.factors import Factor, Variable, function_of
 from understudy.models.query.answers import QueryAnswer, answer
-from understudy.models.query.conditions import Subset, compare_values
 from understudy.models.query.events import cut_sides, eliminate
+from understudy.models.query.subsets import Subset, compare_values
 from understudy.models.query.syntax import Atom, Condition, Query, both
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from understudy.data.schema import Attribute, Quantity
 from understudy.errors import InputError
 from understudy.models.factors import Factor, Variable, function_of
 from understudy.models.inference import Elimination, noise_variance
-from understudy.models.query.conditions import Subset
 from understudy.models.query.grammar import Atom, Condition
 from understudy.models.query.intervals import COUNTING_VARIANCE, Parts
+from understudy.models.query.subsets import Subset
 
 if TYPE_CHECKING:
     from understudy.models.model import Model

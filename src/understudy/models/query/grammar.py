@@ -27,15 +27,8 @@ from typing import Any
 
 from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.errors import InputError
-from understudy.models.query.conditions import (
-    Subset,
-    between,
-    compare_values,
-    is_missing,
-    one_of,
-    read_bounds,
-)
 from understudy.models.query.groups import group_by_domain, group_by_steps, group_by_values
+from understudy.models.query.subsets import Subset, between, compare_values, is_missing, one_of
 from understudy.models.query.syntax import Atom as Atom
 from understudy.models.query.syntax import Compound as Compound
 from understudy.models.query.syntax import Condition as Condition
@@ -43,6 +36,7 @@ from understudy.models.query.syntax import Label, QueryGroup
 from understudy.models.query.syntax import Query as Query
 from understudy.models.query.syntax import QueryKind as QueryKind
 from understudy.models.query.tokens import QueryToken, TokenReader
+from understudy.models.query.written_values import read_bounds
 
 MAX_QUERY_LENGTH = 20_000
 MAX_QUERY_DEPTH = 64

@@ -9,15 +9,10 @@ from typing import Any
 
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
-from understudy.models.query.conditions import (
-    Subset,
-    between,
-    equal_to,
-    is_missing,
-    read_number,
-)
 from understudy.models.query.raw import RawCategory, RawQuantity
+from understudy.models.query.subsets import Subset, between, equal_to, is_missing
 from understudy.models.query.syntax import QueryGroup
+from understudy.models.query.written_values import read_number
 
 MAX_GROUPS_OF_ONE = 65_536
 """Of one attribute."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.schema import Attribute
-from understudy.models.query.conditions import Subset
+from understudy.models.query.subsets import Subset
 
 QueryKind = Literal[
     "count",

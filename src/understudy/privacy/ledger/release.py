@@ -350,9 +350,9 @@ class Ledger:
         which together cost what one may.
 
         A row that is added or removed is in one part, so whatever is asked of the others does not
-        depend on it: the dearest part is the price of all. You state that every row lies in at most
-        one part, by a rule that looks at that row alone; the ledger keeps this statement, and every
-        question to a part, at no further price.
+        depend on it: the most expensive part is the price of all. You state that every row lies in
+        at most one part, by a rule that looks at that row alone; the ledger keeps this statement,
+        and every question to a part, at no further price.
 
         Parameters
         ----------
