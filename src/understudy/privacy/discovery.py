@@ -179,6 +179,8 @@ class Discovery:
         """About how many cells of a column are neither empty nor zero, or fewer."""
         self._mostly_zero: set[str] = set()
         """Columns in which zeros are more than half of the cells that are not empty."""
+        self._hardly_told: set[str] = set()
+        """Those of them of which the other cells are too few to tell a range with confidence."""
         self._notations: dict[str, str] = {}
         """Places after the point of reals that are always written with as many."""
         self._kinds_costs: dict[str, Budget] = {}
@@ -272,7 +274,10 @@ class Discovery:
         gridless = [name for name, step in steps.items() if self._lacks_grid(kinds[name], step)]
         delta = self._share_delta(kinds, len(gridless))
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
-        steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges, steps))
+        # Where few cells tell, a coarse grid is likelier to be chosen than to be there, and with
+        # it all that is not zero would be one value.
+        wide = set(_wide_integers(kinds, ranges, steps)) - self._hardly_told
+        steps |= self._choose_steps(kinds, [name for name in numbers if name in wide])
         for name, notation in self._notations.items():
             if notation in PADDED:
                 ranges[name] = ranges[name].within_digits(len(notation))
@@ -280,7 +285,10 @@ class Discovery:
         known = self.asker, self._tallies, self.rows, self._present, self._rows_deviation
         word_finder = WordFinder(*known)
         number_finder = NumberFinder(
-            *known, seen_later=self._foresee_seen(), notations=self._notations
+            *known,
+            seen_later=self._foresee_seen(),
+            notations=self._notations,
+            not_only_zero=self._list_not_only_zero(),
         )
         self._ask_numbers(number_finder, {name: kinds[name] for name in gridless}, steps, delta)
         self._top_up_words(words, costs, delta)
@@ -454,6 +462,11 @@ class Discovery:
             name for name in columns if bound_kind_failure(self._evidence(name)) > MAX_KIND_FAILURE
         )
 
+    def _list_not_only_zero(self) -> tuple[str, ...]:
+        """Columns that are mostly zero, and were counted to hold other cells, too."""
+        least = MIN_TELLING * self.rows
+        return tuple(name for name in self._mostly_zero if self._telling[name] > least)
+
     def _count_telling_again(self) -> Fraction:
         """Count the cells that are neither empty nor zero once more where they seem to be few: the
         first count is too rough to tell what a choice needs. Returns the price.
@@ -558,7 +571,8 @@ class Discovery:
             telling = self._telling.get(name, self.rows) * self.protection.strength(cost)
             is_number = form.kind in ("integer", "real")
             if is_number and name in self._mostly_zero and telling < MIN_RANGE_EVIDENCE:
-                places, odds = simple_ranges(form.kind, ends, step)
+                self._hardly_told.add(name)
+                places, odds = simple_ranges(form.kind, ends, telling, step)
             chosen = self.asker.choose(f"range of {name}", counts[places], odds, cost)
             place = places[chosen]
             first, last = int(ends.lows[place]), int(ends.highs[place])
