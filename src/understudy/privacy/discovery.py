@@ -32,7 +32,7 @@ import numpy as np
 from understudy.counting.columns import Columns
 from understudy.counting.partition import DistinctTally, Tally, ends_of
 from understudy.counting.spacings import PADDED, spacings_of
-from understudy.data.attributes import MAX_FEW_VALUES, Attribute
+from understudy.data.attributes import MAX_FEW_VALUES, Attribute, Text
 from understudy.data.formats import CANDIDATES
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
@@ -52,8 +52,10 @@ from understudy.privacy.discovery_budget import (
     MIN_RARE,
     RANGES_SHARE,
     RANGES_SHARE_BESIDE_WORDS,
+    SEEN_CELLS,
     TELLING_DEVIATION,
     TELLING_SHARE,
+    TEXTS_SHARE,
     WORDS_WEIGHT,
     Outlook,
     choice_price,
@@ -187,6 +189,10 @@ class Discovery:
         self._kinds: dict[str, Kind] = {}
         self._hopeless: tuple[str, ...] = ()
         """Columns of words that are all too rare to be named."""
+        self.empty_columns: tuple[str, ...] = ()
+        """Columns that hold nothing, as far as can be told."""
+        self.texts: tuple[str, ...] = ()
+        """Columns of words in which most rows have one of their own: free text, or identifiers."""
         if not self.asker.noise.private:
             ledger.private = False
 
@@ -263,7 +269,8 @@ class Discovery:
     def find(self) -> Discovered:
         """Kinds, ranges, grids and values."""
         kinds = self._kinds or self._choose_kinds()
-        kinds = {name: kind for name, kind in kinds.items() if name not in self._hopeless}
+        settled = {*self._hopeless, *self.empty_columns, *self.texts}
+        kinds = {name: kind for name, kind in kinds.items() if name not in settled}
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
         words = [name for name, kind in kinds.items() if kind.words]
         share = self._share_for_ranges(kinds, self._share_delta(kinds))
@@ -304,6 +311,12 @@ class Discovery:
                 continue
             if name in self.draft.perhaps_groups and name in self._hopeless:
                 attributes.append(make_identifier(name))
+                continue
+            if name in self.empty_columns:
+                attributes.append(Text(name, "text", replacement=""))
+                continue
+            if name in self.texts:
+                attributes.append(Text(name, "text"))
                 continue
             if name in self._hopeless:
                 absent = self.rows - self._present.get(name, self.rows)
@@ -441,10 +454,12 @@ class Discovery:
             return ()
         cost = present_price(self.protection, self.left, self.rows, len(columns))
         self.left = subtract(self.left, cost, len(columns))
+        seen = {}
         for name in columns:
             tally = self._tallies[name]
             counts = [tally.present - tally.zeros, tally.zeros]
             asked = self.asker.histogram(f"cells of {name}", counts, cost, 0.0)
+            seen[name] = bool(asked.counts.sum() > SEEN_CELLS * 2**0.5 * asked.deviation)
             # A deviation less, so that there is hardly less evidence than is counted on.
             fewer = int(asked.counts.sum()) - 2**0.5 * asked.deviation
             self._present[name] = min(max(fewer, self.rows / 10), self.rows)
@@ -452,11 +467,18 @@ class Discovery:
             self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
             if asked.counts[1] > asked.counts[0]:
                 self._mostly_zero.add(name)
-        again = self._count_telling_again()
-        spent = exact(self.count_price.amount) + len(columns) * exact(cost.amount)
+        again, seen_again = self._count_telling_again()
+        self.empty_columns = tuple(
+            name for name in columns if not seen[name] and not seen_again.get(name, True)
+        )
+        columns = [name for name in columns if name not in self.empty_columns]
+        spent = exact(self.count_price.amount) + len(seen) * exact(cost.amount)
         self.count_price = Budget(round_up(spent + again), cost.currency)
         self._before = self.left
-        prices = kinds_prices(self.protection, self.left, list(self._present.values()))
+        if not columns:
+            return ()
+        present = [self._present[name] for name in columns]
+        prices = kinds_prices(self.protection, self.left, present)
         self._kinds_costs = dict(zip(columns, prices, strict=True))
         return tuple(
             name for name in columns if bound_kind_failure(self._evidence(name)) > MAX_KIND_FAILURE
@@ -467,30 +489,33 @@ class Discovery:
         least = MIN_TELLING * self.rows
         return tuple(name for name in self._mostly_zero if self._telling[name] > least)
 
-    def _count_telling_again(self) -> Fraction:
+    def _count_telling_again(self) -> tuple[Fraction, dict[str, bool]]:
         """Count the cells that are neither empty nor zero once more where they seem to be few: the
-        first count is too rough to tell what a choice needs. Returns the price.
+        first count is too rough to tell what a choice needs. Returns the price, and of which
+        columns more was counted than noise alone.
         """
         few = [name for name, count in self._telling.items() if count < FEW_TELLING * self.rows]
         if not few:
-            return exact(0.0)
+            return exact(0.0), {}
         wanted = self.protection.histogram_price(TELLING_DEVIATION * self.rows, self.left)
         cost = limit_price(wanted, self.left, TELLING_SHARE, len(few))
         self.left = subtract(self.left, cost, len(few))
+        seen = {}
         for name in few:
             tally = self._tallies[name]
             counts = [tally.present - tally.zeros]
             asked = self.asker.histogram(f"cells of {name} but zeros", counts, cost, 0.0)
+            seen[name] = bool(asked.counts[0] > SEEN_CELLS * asked.deviation)
             fewer = int(asked.counts[0]) - asked.deviation
             self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
-        return len(few) * exact(cost.amount)
+        return len(few) * exact(cost.amount), seen
 
     def _evidence(self, name: str) -> float:
         """By how much cells that are not empty can change the odds of a kind."""
         return self._present[name] * self.protection.strength(self._kinds_costs[name])
 
     def _choose_kinds(self) -> dict[str, Kind]:
-        if not self._kinds_costs:
+        if not self._present:
             self.count_present()
         chosen = {}
         for name, cost in self._kinds_costs.items():
@@ -498,14 +523,19 @@ class Discovery:
             counts, odds = count_kinds(self._tallies[name]), kind_odds(self._evidence(name))
             chosen[name] = KINDS[self.asker.choose(f"kind of {name}", counts, odds, cost)]
         chosen |= self._ask_about_commas(chosen)
-        return {name: chosen.get(name, WORDS) for name in self.draft.asked}
+        return {
+            name: chosen.get(name, WORDS)
+            for name in self.draft.asked
+            if name not in self.empty_columns
+        }
 
     def find_hopeless(self) -> tuple[str, ...]:
         """Choose kinds, then find the columns whose words are all too rare to be named. A stop is
         cheap here, and whoever goes on spends nothing on these words.
 
         The commonest word of each column of words is counted roughly, and where few rows seem to
-        hold it, once more.
+        hold it, once more. Free text and identifiers are none of them: no budget and no schema
+        would find a word that is not that of a single row.
         """
         self._kinds = self._choose_kinds()
         found = [name for name, kind in self._kinds.items() if kind.words]
@@ -517,12 +547,36 @@ class Discovery:
                 self.left = subtract(self.left, cost, len(found))
                 tallies = {name: self._tallies[name] for name in found}
                 found = find_rare(self.asker, tallies, needed, look.margin, cost)
+        found = self._find_texts(found)
         spent = exact(self.count_price.amount) + exact(self._before.amount)
         rest = exact(self.left.amount)
         self.count_price = Budget(round_up(spent - rest), self.left.currency)
         self._hopeless = tuple(found)
         # Identifiers that several rows share, none of them enough to be named, stay identifiers.
         return tuple(name for name in found if name not in self.draft.perhaps_groups)
+
+    def _find_texts(self, rare: Sequence[str]) -> list[str]:
+        """Tell the columns in which most rows have a word of their own, and return the others.
+
+        One row changes the number of different words by one at most.
+        """
+        names = [name for name in rare if name not in self.draft.perhaps_groups]
+        cost = limit_price(
+            price_groups(self.budget, len(names)), self.left, TEXTS_SHARE, max(len(names), 1)
+        )
+        if not names:
+            return list(rare)
+        tallies = {name: DistinctTally() for name in names}
+        self.draft.columns.count(tallies)
+        self.left = subtract(self.left, cost, len(names))
+        texts = []
+        for name in names:
+            counts = [tallies[name].distinct]
+            asked = self.asker.histogram(f"different words of {name}", counts, cost, 0.0)
+            if asked.counts[0] > MAX_GROUPS * self._present.get(name, self.rows):
+                texts.append(name)
+        self.texts = tuple(texts)
+        return [name for name in rare if name not in texts]
 
     def _count_needed_rows(self) -> float:
         """In about how many rows a word must occur to be named."""
