@@ -16,7 +16,7 @@ from understudy.evaluation.shared_identifiers import tells_rows_apart
 from understudy.privacy.budget import exact
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
-from understudy.privacy.identifiers import may_tell_groups
+from understudy.privacy.identifiers import is_owner, may_tell_groups
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -111,8 +111,16 @@ def test_a_stop_costs_no_less_than_was_asked() -> None:
 
 
 def test_names_tell_which_identifiers_may_be_shared() -> None:
-    assert all(map(may_tell_groups, ["id", "school_id", "customerID", "person id", "id_no"]))
-    assert not any(map(may_tell_groups, ["email", "uuid", "row_number", "iban", "age", "paid"]))
+    shared = ["id", "school_id", "customerID", "person id", "id_no", "EmpID", "SUBJID", "order_no"]
+    shared += ["InvoiceNumber", "Vertragsnummer", "Schüler-Nr.", "id_client", "pupilNo"]
+    assert all(map(may_tell_groups, shared))
+    others = ["email", "uuid", "row_number", "iban", "age", "paid", "PAID", "Covid", "room_number"]
+    assert not any(map(may_tell_groups, [*others, "number_of_children", "answer_no", "casino"]))
+
+
+def test_an_order_is_nobody_and_a_client_is_somebody() -> None:
+    assert all(map(is_owner, ["patient_id", "EmpID", "Kundennummer", "id_client", "pupilNo"]))
+    assert not any(map(is_owner, ["id", "order_no", "InvoiceNumber", "visit_id", "age"]))
 
 
 def test_the_owner_is_told_what_became_of_schools() -> None:

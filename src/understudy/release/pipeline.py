@@ -41,6 +41,7 @@ from understudy.release.preflight import (
     check_outlook,
     check_present,
     check_words,
+    describe_left_out,
 )
 from understudy.release.reservations import Journal, goes_on, reserve
 from understudy.release.sources import Source
@@ -395,7 +396,12 @@ class Release:
         keep_going = self.method.keep_going
         check_outlook(discovery.count_rows(), discovery, keep_going=keep_going)
         check_present(discovery.count_present(), discovery, keep_going=keep_going)
-        check_words(discovery.find_hopeless(), discovery, keep_going=keep_going)
+        hopeless = [*discovery.find_hopeless()]
+        left_out = (*discovery.empty_columns, *discovery.texts)
+        hopeless += [name for name in left_out if name in self.method.named]
+        check_words(hopeless, discovery, keep_going=keep_going)
+        for sentence in describe_left_out(discovery):
+            self.notify(sentence)
         found = discovery.find()
         check_found(found, discovery, keep_going=keep_going)
         return found.schema
