@@ -23,6 +23,9 @@ QUICK = (
 )
 """Transcripts that take a few seconds."""
 
+CONSTANTS = "tests/test_constants.py"
+"""Sees what is computed at import, and defaults, but not whether they are right."""
+
 NEAR = 3
 """Lines around a change whose names count as often as this."""
 
@@ -53,6 +56,8 @@ def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
     quick = [file for file in transcripts if file in QUICK]
     whole_runs = [file for file in transcripts if file.startswith(room)]
     ordered = [file for file in nearest if Path(file).name in own]
+    if not mutant.lines or find_line(mutant, root) < mutant.lines[0]:
+        ordered += [file for file in files if file == CONSTANTS]
     ordered += [file for file in nearest if file.endswith("_limits.py") and file.startswith(room)]
     if path.parts[1] in WHOLE_RUNS:
         ordered += quick
@@ -66,7 +71,7 @@ def find_names(mutant: Mutant, root: Path) -> Counter[str]:
     """The names around a change, and those of its function, each as often as it counts."""
     source = (root / "src" / mutant.file).read_bytes()
     lines = source.decode().splitlines()
-    line = source[: mutant.place[0]].count(b"\n")
+    line = find_line(mutant, root) - 1
     near = "\n".join(lines[max(line - 2, 0) : line + 3])
     names = Counter(
         dict.fromkeys(_NAME.findall("\n".join(lines[max(line - 20, 0) : line + 20])), 1)
@@ -74,6 +79,12 @@ def find_names(mutant: Mutant, root: Path) -> Counter[str]:
     names |= Counter(dict.fromkeys([*_NAME.findall(near), *mutant.function.split(".")], NEAR))
     names |= Counter(dict.fromkeys(find_public(source), NEAR))
     return names
+
+
+def find_line(mutant: Mutant, root: Path) -> int:
+    """Where a change is; that of a default is above the body of its function."""
+    source = (root / "src" / mutant.file).read_bytes()
+    return source[: mutant.place[0]].count(b"\n") + 1
 
 
 def find_public(source: bytes) -> list[str]:

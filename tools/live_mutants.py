@@ -3,12 +3,15 @@
 Importing the package and collecting its tests takes longer than most tests do. So they are
 collected once; for each mutant the process forks, and the fork replaces the code of the one
 function, runs the tests in their order until one fails, and ends. Whatever holds a function sees
-its new code. What that cannot change is left to the caller: values computed at import, defaults of
-arguments, functions that numba has compiled.
+its new code, which tells when the change is reached: a test that does not reach it says nothing of
+it, and counts for a quarter of its time. What that cannot change is left to the caller: values
+computed at import, defaults of arguments, functions that numba has compiled.
 """
 
 from __future__ import annotations
 
+import ast
+import builtins
 import contextlib
 import faulthandler
 import importlib
@@ -63,6 +66,27 @@ def find_function(module: Any, name: str) -> tuple[FunctionType, str] | None:
     return None
 
 
+REACHED = "_mutant_reached"
+"""The builtin that a changed function calls right before the change."""
+
+PATIENCE = 4
+"""How many seconds of tests that do not reach a change count as one of those that do."""
+
+
+def mark(mutant: Mutant, source: bytes) -> ast.Module:
+    """The changed module, in which the statement with the change tells that it is reached."""
+    tree = ast.parse(mutant.apply(source))
+    call = ast.parse(f"{REACHED}()").body[0]
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            lines = [each.lineno for each in body] if isinstance(body, list) else []
+            if isinstance(body, list) and mutant.lines[0] in lines:
+                body.insert(lines.index(mutant.lines[0]), call)
+                return ast.fix_missing_locations(tree)
+    return tree
+
+
 def change_code(mutant: Mutant, source: bytes) -> Callable[[], None] | None:
     """What puts a mutant into its function; None where that is not possible, or changes nothing."""
     if not mutant.lines:
@@ -72,14 +96,16 @@ def change_code(mutant: Mutant, source: bytes) -> Callable[[], None] | None:
     if found is None:
         return None
     function, name = found
-    whole = compile(mutant.apply(source), str(module.__file__), "exec", dont_inherit=True)
-    code = find_code(whole, name)
+    plain, marked = (
+        find_code(compile(whole, str(module.__file__), "exec", dont_inherit=True), name)
+        for whole in (mutant.apply(source), mark(mutant, source))
+    )
     same = function.__code__
-    if code is None or code == same or code.co_freevars != same.co_freevars:
+    if plain is None or plain == same or plain.co_freevars != same.co_freevars:
         return None
 
     def put_in() -> None:
-        function.__code__ = code
+        function.__code__ = marked or plain
 
     return put_in
 
@@ -133,7 +159,8 @@ class LiveJudge:
         if verdict["failed"]:
             result |= {"outcome": "caught", "by": verdict["failed"], "how": "failed"}
         else:
-            result |= {"outcome": "survived", "by": "", "how": f"{verdict['ran']} tests"}
+            how = f"{verdict['ran']} tests, of which {verdict['reached']} reached it"
+            result |= {"outcome": "survived", "by": "", "how": how}
         self.write(result)
         return result
 
@@ -151,7 +178,7 @@ class LiveJudge:
                     out.flush()
                     os._exit(0)
         os.close(writer)
-        verdict: dict[str, Any] = {"failed": "", "ran": 0}
+        verdict: dict[str, Any] = {"failed": "", "ran": 0, "reached": 0}
         ended = False
         with os.fdopen(reader) as lines:
             running = ""
@@ -159,6 +186,7 @@ class LiveJudge:
                 told = json.loads(line)
                 running = told.get("running", running)
                 verdict["ran"] += "running" in told
+                verdict["reached"] += told.get("reached", False)
                 verdict["failed"] = told.get("failed", verdict["failed"])
                 ended |= "end" in told
         os.waitpid(process, 0)
@@ -172,8 +200,12 @@ class LiveJudge:
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
-        begin = time.process_time()
+        reached: list[bool] = []
+        setattr(builtins, REACHED, lambda: reached.append(True))
+        left = PATIENCE * self.enough
         for item, following in _pairs(items):
+            begin = time.process_time()
+            reached.clear()
             out.write(json.dumps({"running": item.nodeid}) + "\n")
             # By CPU time, since the machine may be busy; what waits for ever is ended by the clock.
             signal.setitimer(signal.ITIMER_PROF, self.limit)
@@ -184,7 +216,9 @@ class LiveJudge:
             if any(report.failed for report in reports):
                 out.write(json.dumps({"failed": item.nodeid}) + "\n")
                 return
-            if time.process_time() - begin > self.enough:
+            left -= (PATIENCE if reached else 1) * (time.process_time() - begin)
+            out.write(json.dumps({"reached": bool(reached)}) + "\n")
+            if left < 0:
                 break
         out.write(json.dumps({"end": True}) + "\n")
 

@@ -489,7 +489,7 @@ def run_mutants(
         files = project.find_test_files()
         if reach is None:
             jobs = [(m, project.read(m.file), list(choose(m))) for m in mutants]
-            mutants = run_live(project, jobs, write, limits)
+            mutants = run_live(project, jobs, write, limits, processes)
         folders = [Path(folder, str(number)) for number in range(processes)]
         idle = [_Worker(project, each, limits) for each in folders]
 
@@ -530,33 +530,39 @@ def run_live(
     jobs: Sequence[tuple[Mutant, bytes, Sequence[str]]],
     write: Callable[[dict[str, Any]], None],
     limits: Limits,
+    processes: int,
 ) -> list[Mutant]:
     """Judge what can be judged in functions that are loaded; returns the others.
 
-    In a fork: this process must not load the package, or the changed copies that it forks for the
-    others would never be read.
+    In forks, some of them for each: this process must not load the package, or the changed copies
+    that it forks for the others would never be read.
     """
-    reader, writer = os.pipe()
-    process = os.fork()
-    if not process:
-        try:
-            sys.path[:0] = [str(project.root / "src"), str(project.root / "tests")]
-            os.environ["NUMBA_NUM_THREADS"] = "1"
-            os.chdir(project.root)
-            others = judge_live(jobs, write, enough=limits.enough, limit=limits.least)
-            with os.fdopen(writer, "w") as out:
-                json.dump([mutant.identity for mutant in others], out)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as told:
-        text = told.read()
-    os.waitpid(process, 0)
-    if not text:
-        raise SystemExit("Mutants of loaded functions could not be judged; see above.")
-    names = set(json.loads(text))
+    reading = []
+    for part in (jobs[place::processes] for place in range(min(processes, len(jobs)))):
+        reader, writer = os.pipe()
+        process = os.fork()
+        if not process:
+            try:
+                sys.path[:0] = [str(project.root / "src"), str(project.root / "tests")]
+                os.environ["NUMBA_NUM_THREADS"] = "1"
+                os.chdir(project.root)
+                others = judge_live(part, write, enough=limits.enough, limit=limits.least)
+                with os.fdopen(writer, "w") as out:
+                    json.dump([mutant.identity for mutant in others], out)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        os.close(writer)
+        reading.append((process, reader))
+    names: set[str] = set()
+    for process, reader in reading:
+        with os.fdopen(reader) as told:
+            text = told.read()
+        os.waitpid(process, 0)
+        if not text:
+            raise SystemExit("Mutants of loaded functions could not be judged; see above.")
+        names |= set(json.loads(text))
     return [mutant for mutant, _, _ in jobs if mutant.identity in names]
 
 

@@ -10,7 +10,7 @@ from encrypted_parties import draw_rows, gather, private_key
 
 from understudy.data.marginals import marginal
 from understudy.encrypted.curator import EncryptedCurator
-from understudy.encrypted.masks import seal_seed
+from understudy.encrypted.masks import open_seed, seal_seed
 from understudy.encrypted.paillier import PrivateKey
 from understudy.encrypted.plans import EncryptionPlan
 from understudy.encrypted.service import CryptoService, ServicePolicy
@@ -75,6 +75,17 @@ def test_uploads_look_uniform_even_to_the_key_holder(parties):
     for upload in parties.uploads:
         for item in upload.items:
             assert all(key.decrypt(one).bit_length() > 1900 for one in item)
+
+
+def test_masks_and_blinds_are_new_each_time():
+    """Of every owner and upload, and of every ciphertext."""
+    seeds = set()
+    for _ in range(2):
+        some = gather([draw_rows(3), draw_rows(3)], tables=(marginal("a"),))
+        key, plan = private_key(), some.plan
+        seeds |= {open_seed(one.seed, key.sealing, plan.digest, one.owner) for one in some.uploads}
+    assert len(seeds) == 4
+    assert len({key.public.encrypt(5) for _ in range(4)}) == 4
 
 
 # ---- ciphertexts that are not as they should be

@@ -14,6 +14,7 @@ from encrypted_parties import SCHEMA, draw_rows, private_key
 from limits import assert_limits
 from understudy import Adaptive, Independent, PrivBayes
 from understudy.data.marginals import marginal
+from understudy.data.schema import Schema
 from understudy.encrypted.masks import derive_masks
 from understudy.encrypted.packing import Packing
 from understudy.encrypted.paillier import PrivateKey, PublicKey, _hex_number
@@ -179,6 +180,16 @@ def test_a_plan_tells_all_pairs_or_it_does_not() -> None:
     assert tells_all_pairs(plan())
     assert not tells_all_pairs(plan(tables=list_tables(SCHEMA, 2)[:-1]))
     assert not tells_all_pairs(plan(tables=list_tables(SCHEMA, 3)))
+
+
+def test_all_tables_are_of_columns_with_more_than_one_value() -> None:
+    entries = {**SCHEMA.to_dict()["attributes"], "d": {"kind": "categorical", "values": ["x"]}}
+    schema = Schema.from_dict({"attributes": entries})
+    one, two = [("a",), ("b",), ("c",)], [("a", "b"), ("a", "c"), ("b", "c")]
+    for order, names in [(0, []), (1, one), (2, one + two), (3, [*one, *two, ("a", "b", "c")])]:
+        found = [tuple(axis.attribute for axis in table) for table in list_tables(schema, order)]
+        assert found == names
+    assert list_tables(schema, 9) == list_tables(schema, 3)
 
 
 def test_a_method_needs_tables() -> None:

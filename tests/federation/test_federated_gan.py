@@ -1,10 +1,13 @@
 """Gradients of several holders' rows, added up securely."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+from limits import assert_limits
 from understudy import GAN, MERF, InputError, Schema, Table, federate, make_holders
-from understudy.counting.row_functions import DenseGradient, RandomFeatures, RowInputs
+from understudy.counting.row_functions import MAX_WIDTH, DenseGradient, RandomFeatures, RowInputs
 from understudy.data.tables import Column
 from understudy.federation.messages import Message
 from understudy.privacy.budget import Budget
@@ -97,3 +100,22 @@ def test_what_cannot_be_a_function_is_refused(change):
     change(content, arrays)
     with pytest.raises(InputError, match="cannot be read"):
         vectors_from_wire(Message("ask", content, arrays), sent.budget)
+
+
+def test_layers_and_labels_are_as_many_as_can_be():
+    def layers(*sizes):
+        content, arrays = vectors_to_wire(sent(NETWORK))
+        weights = sum(a * b + b for a, b in itertools.pairwise(sizes)) if max(sizes) < 9 else 1
+        arrays |= {"sizes": np.array(sizes), "numbers": np.ones(weights)}
+        vectors_from_wire(Message("ask", content, arrays), Budget(0.1, "rho"))
+
+    def labels(number):
+        content, arrays = vectors_to_wire(sent(FEATURES))
+        vectors_from_wire(Message("ask", content | {"labels": number}, arrays), Budget(0.1, "rho"))
+
+    def sent(function):
+        return VectorSum(function=function, budget=Budget(0.1, "rho"), clip=0.5, rate=0.25)
+
+    assert_limits(lambda number: layers(*[1] * number), [2, 16], [1, 17])
+    assert_limits(lambda size: layers(6, size, 1), [1, 3], [0, -1, MAX_WIDTH + 1])
+    assert_limits(labels, [1, MAX_WIDTH], [0, MAX_WIDTH + 1])

@@ -105,6 +105,22 @@ def test_numbers_must_be_finite():
         Message.from_bytes(Message("x", {}, {"f": np.array([np.inf])}).to_bytes())
 
 
+def test_arrays_are_plain_lines_of_numbers_in_one_order_of_bytes():
+    for array in (
+        np.zeros((2, 2)),
+        np.float64(1.0),
+        np.zeros(2, np.float32),
+        np.zeros(2, np.int32),
+        np.array(["a"]),
+        np.array([None]),
+    ):
+        with pytest.raises(ValueError, match="one-dimensional"):
+            Message("x", {}, {"a": array}).to_bytes()
+    for form in ("f8", "i8", "u8"):
+        here, there = (np.array([1, 2], order + form) for order in "<>")
+        assert Message("x", {}, {"a": here}).to_bytes() == Message("x", {}, {"a": there}).to_bytes()
+
+
 def test_an_entry_must_be_of_its_kind():
     message = Message("x", {"n": True})
     with pytest.raises(InputError):

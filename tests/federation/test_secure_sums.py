@@ -6,9 +6,10 @@ import pytest
 from memory_holders import five
 
 from asking import agreement, question, said, sentence, started, terms
-from understudy.federation import Holder, HolderPolicy
+from understudy.federation import Holder, HolderPolicy, secure_sums
 from understudy.federation.messages import Message, digest
 from understudy.federation.session_keys import keys_digest, sum_statement
+from understudy.federation.sharing import shares_of
 
 
 def shared(holders, number=1, **more):
@@ -206,3 +207,19 @@ def test_holders_that_were_told_of_different_masks_do_not_open_the_sum():
     reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
     for holder in holders[1:]:
         assert "of the 4 holders that are needed signed" in sentence(holder, reveal)
+
+
+def test_what_holders_share_out_is_new_in_each_round(monkeypatch):
+    """Each shares the seed of a mask and a key; who can guess the seed takes the mask off."""
+    secrets = []
+
+    def keep(secret, holders, enough):
+        secrets.append(secret)
+        return shares_of(secret, holders, enough)
+
+    monkeypatch.setattr(secure_sums, "shares_of", keep)
+    holders = five()
+    started(holders, dropouts=1)
+    for number in (1, 2):
+        shared(holders, number)
+    assert len(set(secrets)) == len(secrets) == 2 * 2 * len(holders)

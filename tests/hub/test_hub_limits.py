@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from core_hubs import Clock, add_dataset, add_user, make_hub, request_synthesis
+from survey_stories import make_spec, start_survey
 from web_hubs import CHEAP
 
 from limits import above, assert_limits
@@ -26,6 +27,7 @@ from understudy.hub import (
     jobs,
     requests,
     signing_in,
+    surveys,
     tables,
 )
 from understudy.hub.accounts import check_attributes, check_display
@@ -44,6 +46,7 @@ from understudy.hub.passwords import Passwords, check_password
 from understudy.hub.policy import AccessRule, Object, Operation, Role, Subject, judge
 from understudy.hub.protection import read_protected
 from understudy.hub.roles import RoleSpec, RuleSpec, set_role
+from understudy.hub.survey_batches import count_batches, show_batches, show_rest
 from understudy.privacy.ledger import LedgerFile
 
 SCHEMA = {"attributes": {"age": {"kind": "integer", "min": 0, "max": 99}}}
@@ -75,6 +78,11 @@ def later(c: Transaction, **time: float) -> Transaction:
 def spec_of(name: str) -> Callable[[Any], Any]:
     """An entry of a request to synthesise."""
     return lambda value: read_operation("synthesise", {"epsilon": 1.0, name: value})
+
+
+def survey(**changes: Any) -> None:
+    """What is looked at before a survey is made."""
+    surveys._check(make_spec(**changes))
 
 
 DIGEST = "0123456789abcdef" * 4
@@ -124,6 +132,30 @@ LIMITS: dict[str, tuple[Callable[[Any], Any], list[Any], list[Any]]] = {
         [10_000],
         [10_001],
     ),
+    "title of a survey": (
+        lambda title: survey(title=title),
+        ["x", "x" * 200],
+        ["", " ", "x" * 201],
+    ),
+    **{
+        f"{name} of a survey": (
+            lambda text, name=name: survey(**{name: text}),  # type: ignore[misc]
+            ["", "x" * 5_000],
+            ["x" * 5_001],
+        )
+        for name in ("introduction", "purpose", "conditions", "contact")
+    },
+    "persons of a survey": (
+        lambda persons: survey(persons=persons),
+        [1, 100_000_000],
+        [0, 100_000_001],
+    ),
+    "levels of a survey": (
+        lambda epsilon: survey(epsilons=(1.0, epsilon)),
+        [5e-324, 20.0],
+        [0.0, -1.0, above(20.0), math.nan],
+    ),
+    "key of a form": (lambda key: surveys._id_of("m", key), ["x" * 8], ["x" * 7, ""]),
     "neighbours": (lambda name: read_protected(name, "row"), ["add_remove", "replace"], ["both"]),
     "unit": (
         lambda unit: read_protected("add_remove", unit),
@@ -707,3 +739,37 @@ def test_settings_that_make_no_sense_are_refused(tmp_path: Path, line: str) -> N
     path.write_text(SETTINGS.replace("https://", "http://"))
     with pytest.raises(InputError, match="tokens travel over nothing else"):
         load_settings(path)
+
+
+def test_reports_are_shown_25_at_a_time_and_as_many_stay_behind(hub: Hub) -> None:
+    """Those with the smallest numbers are; at the end the rest is, if it is 25 or more."""
+    _, made = start_survey(hub)
+    reports = tables.survey_reports
+
+    def write(*numbers: int) -> None:
+        row = {"survey": made.id, "question": 0, "level": 1, "answer": "0"}
+        with hub.db.transaction() as c:
+            c.execute(sa.insert(reports), [{**row, "number": f"{n:032x}"} for n in numbers])
+
+    def show() -> tuple[int, int]:
+        counts = show_batches(hub.db, made.id)
+        assert dict(counts.by_level()) == ({1: counts.shown} if counts.shown else {})
+        return counts.shown, counts.waiting
+
+    write(*range(100, 149))
+    assert show() == (0, 49)
+    write(50)
+    assert show() == (25, 25)
+    with hub.db.reading() as c:
+        shown = {row["number"] for row in c.rows(sa.select(reports).where(reports.c.shown))}
+    assert shown == {f"{n:032x}" for n in (50, *range(100, 124))}
+    write(*range(24))
+    assert show() == (25, 49)
+    write(*range(24, 30))
+    assert show() == (55, 25)
+    for more, left in [((), 0), (range(200, 224), 24), ((224,), 0)]:
+        if more:
+            write(*more)
+        with hub.db.transaction() as c:
+            show_rest(c, made.id)
+            assert count_batches(c, made.id).waiting == left

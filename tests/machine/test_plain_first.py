@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy import Ledger, Schema
+from understudy import Independent, Ledger, Model, Schema
 from understudy.counting import kernel_choice, kernels
 from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal
+from understudy.data.tables import Column, Table
 from understudy.federation.holder_rows import HolderRows
 from understudy.machine import plain_first
 from understudy.machine.plain_first import PlainFirst, always_compile, is_compiled, thread_count
 from understudy.privacy.answering import PrivateRows
 from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
 from understudy.privacy.mechanisms import SystemNoise
 from understudy.privacy.questions import Measure
+from understudy.release.callbacks import Progress
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +111,25 @@ def test_a_holder_counts_by_kernels_however_few_its_rows_are(
     holder = HolderRows(rows_of(count), Ledger(1.0), SystemNoise())
     holder.measure(Measure(marginals=[marginal("a")], budget=Budget(0.5, "epsilon")))
     assert loaded
+
+
+@pytest.mark.parametrize("for_strangers", [False, True])
+def test_a_method_that_is_not_trusted_is_answered_by_kernels_from_the_start(
+    for_strangers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has a clock: when kernels are loaded would tell it the number of rows."""
+    seen = []
+
+    class Stranger(Independent):
+        def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+            seen.append(plain_first.WORTH_SECONDS)
+            return super().learn(curator, budget, progress)
+
+    monkeypatch.setattr(Stranger, "for_strangers", for_strangers)
+    rows = rows_of(30)
+    table = Table({"a": Column("text", rows.codes["a"], ("x", "y", "z"))})
+    Stranger(epsilon=1.0, refinement=0.0).fit(table, rows.schema, notify=lambda _: None)
+    assert seen == [0.0 if for_strangers else None]
 
 
 def test_threads_are_numbas(monkeypatch: pytest.MonkeyPatch) -> None:

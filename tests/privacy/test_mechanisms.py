@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import coded, every_kind_schema, every_kind_table
-from understudy import Independent, Ledger
-from understudy.privacy.budget import Budget, opendp
+from understudy import Independent, InputError, Ledger
+from understudy.privacy.budget import Budget, Currency, opendp
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import (
     SCORE_GRID,
@@ -281,3 +281,16 @@ def test_mean_integer_noise_is_that_of_whole_numbers(currency: Any, amount: floa
     expected = float((np.abs(sizes) * weights).sum() / weights.sum())
     assert mean_integer_noise(cost, "add_remove") == pytest.approx(expected, rel=0.02, abs=1e-300)
     assert mean_integer_noise(cost, "add_remove") > 0
+
+
+@pytest.mark.parametrize("currency", ["epsilon", "rho", "gdp"])
+@pytest.mark.parametrize("amount", [0.0, 5e-324])
+def test_what_is_asked_for_next_to_nothing_is_refused_in_a_sentence(
+    currency: Currency, amount: float
+) -> None:
+    """An error of arithmetic would close a holder, and leave an owner with a traceback."""
+    with pytest.raises(InputError, match="more budget"):
+        table_scale(Budget(amount, currency), "add_remove")
+    if amount == 0 or currency == "epsilon":
+        with pytest.raises(InputError, match="more budget"):
+            choice_scale(amount, currency)

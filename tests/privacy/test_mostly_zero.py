@@ -60,12 +60,57 @@ def test_a_range_that_few_cells_tell_gets_more_and_all_together_their_share() ->
 def test_simple_ranges_begin_at_zero_and_favour_the_narrow() -> None:
     for kind, step in (("integer", 1.0), ("real", 0.01)):
         ends = ends_of(kind)
-        places, odds = simple_ranges(kind, ends, step)
+        places, odds = simple_ranges(kind, ends, 40.0, step)
         assert (ends.edges[ends.lows[places]] == 0).all()
         assert (ends.widths[places] >= 1.5 * step).all()
         assert 20 < len(places) < 70
         order = np.argsort(ends.widths[places])
         assert (np.diff(odds[order]) <= 0).all()
+
+
+def debts() -> Table:
+    """Fourteen columns, of which one has a debt of some hundreds in a tenth of the rows, and one
+    days in hospital in a fifteenth.
+    """
+    rng = np.random.default_rng(1)
+    rows = 4500
+    amounts = np.round(rng.lognormal(5, 1, rows)).astype(np.int64)
+    debt = np.where(rng.random(rows) < 0.1, amounts, 0)
+    days = np.where(rng.random(rows) < 0.07, rng.geometric(0.15, rows), 0)
+    others = {f"q{place}": Column("integer", rng.integers(1, 8, rows)) for place in range(12)}
+    return Table({"debt": Column("integer", debt), "days": Column("integer", days), **others})
+
+
+def test_whole_amounts_beside_zeros_are_not_one_value() -> None:
+    tops, table = [], debts()
+    for seed in range(6):
+        ledger = Ledger.for_discovery(1.0, 1e-9)
+        facts = Draft(table), ledger, ledger.budget, ledger.threshold_delta
+        run = Discovery(*facts, SeededNoise(seed), share=None)
+        run.count_rows()
+        run.count_present()
+        schema = run.find().schema
+        debt, days = schema["debt"], schema["days"]
+        assert isinstance(debt, Quantity)
+        assert isinstance(days, Quantity)
+        tops.append(debt.edges[-1])
+        # Where range and step are a guess, still something lies beside zero.
+        assert min(debt.size, days.size) > 1
+        assert debt.step in (None, 1)
+    # Odds that outweighed all debts chose ranges up to one or two in each of twenty.
+    assert sum(100 <= top <= 20_001 for top in tops) >= 4
+
+
+def test_odds_of_simple_ranges_do_not_outweigh_the_cells_that_tell() -> None:
+    for kind, step in (("integer", 1.0), ("real", 0.01)):
+        ends = ends_of(kind)
+        for evidence in (10.0, 20.0, 40.0):
+            places, odds = simple_ranges(kind, ends, evidence, step)
+            tops = ends.edges[ends.highs[places]] - (kind == "integer")
+            least = np.flatnonzero(tops == tops.min())[0]
+            wide = np.flatnonzero(tops == 1000)[0]
+            # All lie up to a thousand, and a tenth of them close to zero.
+            assert evidence + odds[wide] > 0.1 * evidence + odds[least]
 
 
 def test_with_little_evidence_a_grid_is_coarse_rather_than_any() -> None:

@@ -21,11 +21,15 @@ from understudy.privacy.discovery_budget import (
     choice_price,
     foresee,
     foresee_by_need,
+    frequent_numbers_price,
+    grids_prices,
     kinds_prices,
     noise_tail,
     present_price,
     price_count,
+    price_groups,
     price_second_looks,
+    ranges_prices,
     rare_words_price,
     rows_to_be_seen,
     top_up_words,
@@ -123,6 +127,26 @@ def test_prices_of_discovery() -> None:
             lines.append(f"  {show(told)}, {outlook.finds_ranges}, {outlook.finds_categories}")
     lines += [show(noise_tail(7.0, currency, p)) for currency in CURRENCIES for p in (1e-9, 0.9)]
     compare("discovery-prices", lines)
+
+
+def test_prices_of_identifiers_and_numbers() -> None:
+    """Some columns have few telling cells, and not all can have what they need."""
+    lines = []
+    for budget, rows in itertools.product(BUDGETS[1::3], (1, 3)):
+        hides = Protection(neighbours="add_remove", rows_per_person=rows)
+        lines.append(f"{budget}, {rows} rows per person")
+        for people in (300.0, 40_000.0):
+            telling = [people * share for share in (0.01, 0.3, 1.0)]
+            ranges = [ranges_prices(hides, budget, people, share, telling) for share in (0.25, 0.5)]
+            told = [
+                [each.amount for each in grids_prices(hides, budget, telling)],
+                [[each.amount for each in prices] for prices in ranges],
+                [frequent_numbers_price(hides, budget, 1e-9, people, n).amount for n in (1, 9)],
+                foresee_by_need(hides, budget, 1e-9, 7, people).numbers.amount,
+            ]
+            lines.append(f"  {people:g}: {show(told)}")
+        lines.append(f"  groups {show([price_groups(budget, n).amount for n in (1, 3, 4, 30)])}")
+    compare("prices-of-numbers", lines)
 
 
 LEDGERS: dict[str, dict[str, Any]] = {

@@ -317,3 +317,31 @@ def test_a_row_that_is_replaced_moves_two_cells_rounded_up() -> None:
         assert table_scale(rho, "add_remove", 3) == gaussian_scale(3.0, amount)
         assert table_scale(Budget(amount), "replace") == laplace_scale(2, amount)
         assert table_scale(Budget(amount), "add_remove", 3) == laplace_scale(3, amount)
+
+
+def test_sums_are_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum for each feature, direction or pair, in each group; and all values of all columns."""
+
+    def check(features: int, **options: object) -> None:
+        columns = [Number("elsewhere") for _ in range(features)]
+        question = Sum(features=columns, budget=Budget(1.0), **options)
+        question._check_size(DOMAIN)
+
+    monkeypatch.setattr("understudy.privacy.sums.MAX_SUMS", 12)
+    by = {"by": (Axis("sex"),)}
+    assert_limits(check, [12], [13])
+    assert_limits(lambda number: check(number, **by), [6], [7])
+    assert_limits(lambda number: check(number, moments="squares", **by), [6], [7])
+    assert_limits(lambda number: check(number, moments="products"), [4], [5])
+    assert_limits(lambda number: check(number, moments="products", **by), [3], [4])
+    lines = {"moments": "products", "ball": 1.0}
+    assert_limits(lambda lower: check(9, directions=np.eye(9)[:lower], **lines), [4], [5])
+    for values, fits in [(4, True), (5, False)]:
+        rooms = [Indicator("rooms", (0,)) for _ in range(values)]
+        assert DOMAIN.sizes[Axis("rooms")] == 3
+        question = Sum(features=rooms, budget=Budget(1.0))
+        if fits:
+            question._check_size(DOMAIN)
+        else:
+            with pytest.raises(InputError, match="more values than can be listed"):
+                question._check_size(DOMAIN)

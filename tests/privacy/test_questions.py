@@ -125,3 +125,23 @@ def test_choices_go_over_a_wire_and_come_back(share: float) -> None:
 def test_a_wire_without_tables_is_refused() -> None:
     with pytest.raises(InputError, match="lacks a proper 'names'"):
         Measure.from_wire(Message("ask"), Budget(0.5))
+
+
+def test_offsets_are_finite_numbers_for_each_candidate() -> None:
+    for offsets in ([1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], [1.0, np.nan], [np.inf, 1.0]):
+        question = Choose(
+            candidates=[A, B], score="R", budget=Budget(0.5), offsets=np.array(offsets)
+        )
+        with pytest.raises(InputError, match="Offsets"):
+            question.check(DOMAIN)
+
+
+def test_estimates_on_a_wire_are_as_long_as_their_tables() -> None:
+    estimates = [np.zeros(DOMAIN.shape(axes)) for axes in (A, PAIR)]
+    question = Choose(candidates=[A, PAIR], score="misfit", budget=Budget(0.5), estimates=estimates)
+    content, arrays = question.to_wire()
+    flat = arrays["estimates"]
+    for wrong in (flat[:-1], np.append(flat, 0.0), flat[:0]):
+        wire = Message("ask", content, {**arrays, "estimates": wrong})
+        with pytest.raises(InputError, match="shapes of the tables"):
+            Choose.from_wire(wire, Budget(0.5), DOMAIN)

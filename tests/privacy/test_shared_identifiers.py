@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from understudy import Independent, Table
+from understudy import Independent, InputError, Table
 from understudy.counting.columns import MemoryColumns
 from understudy.counting.partition import DistinctTally
 from understudy.data.attributes import Identifier, Quantity
@@ -16,7 +16,7 @@ from understudy.evaluation.shared_identifiers import tells_rows_apart
 from understudy.privacy.budget import exact
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
-from understudy.privacy.identifiers import may_tell_groups
+from understudy.privacy.identifiers import is_owner, may_tell_groups
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -111,11 +111,33 @@ def test_a_stop_costs_no_less_than_was_asked() -> None:
 
 
 def test_names_tell_which_identifiers_may_be_shared() -> None:
-    assert all(map(may_tell_groups, ["id", "school_id", "customerID", "person id", "id_no"]))
-    assert not any(map(may_tell_groups, ["email", "uuid", "row_number", "iban", "age", "paid"]))
+    shared = ["id", "school_id", "customerID", "person id", "id_no", "EmpID", "SUBJID", "order_no"]
+    shared += ["InvoiceNumber", "Vertragsnummer", "Schüler-Nr.", "id_client", "pupilNo"]
+    assert all(map(may_tell_groups, shared))
+    others = ["email", "uuid", "row_number", "iban", "age", "paid", "PAID", "Covid", "room_number"]
+    assert not any(map(may_tell_groups, [*others, "number_of_children", "answer_no", "casino"]))
+
+
+def test_an_order_is_nobody_and_a_client_is_somebody() -> None:
+    assert all(map(is_owner, ["patient_id", "EmpID", "Kundennummer", "id_client", "pupilNo"]))
+    assert not any(map(is_owner, ["id", "order_no", "InvoiceNumber", "visit_id", "age"]))
 
 
 def test_the_owner_is_told_what_became_of_schools() -> None:
     table = pupils()
     assert tells_rows_apart(table.columns["pupil_id"])
     assert not tells_rows_apart(table.columns["school_id"])
+
+
+@pytest.mark.parametrize(("share", "names"), [(0.005, ["x", "y"]), (0.02, ["x", "y_id"])])
+def test_a_share_that_counting_alone_would_use_up_is_refused_before_anything_is_asked(
+    share: float, names: list[str]
+) -> None:
+    rows = Table({name: words(["a", "b", "c"] * 9) for name in names})
+    for currency, delta in (("rho", 1e-6), ("gdp", 1e-300)):
+        ledger = Ledger.for_discovery(0.01, delta, currency=currency)
+        facts = Draft(rows), ledger, ledger.budget, ledger.threshold_delta, SeededNoise(0)
+        with pytest.raises(InputError, match="give discovery more than"):
+            Discovery(*facts, share=share / 10).count_rows()
+        assert ledger.entries == []
+        Discovery(*facts, share=2 * share).count_rows()

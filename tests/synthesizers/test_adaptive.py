@@ -313,3 +313,20 @@ def test_fast_is_smaller_and_still_close() -> None:
     model = quick.fit(table(), schema(), noise=SeededNoise(0))
     alone = Independent(epsilon=3.0, delta=1e-6).fit(table(), schema(), noise=SeededNoise(0))
     assert error(model) < 0.6 * error(alone)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize(
+    ("rows", "parameters"),
+    [
+        (9, {"epsilon": 1.0, "holdout": 0.0}),
+        (0, {"epsilon": 1e-6, "holdout": 0.0}),
+        (300, {"epsilon": 1e4, "workload": [["a", "b"]]}),
+    ],
+)
+def test_where_single_columns_take_all_or_noise_is_nothing_there_is_a_model(
+    rows: int, parameters: dict[str, Any], delta: float
+) -> None:
+    method = Adaptive(delta=delta, refinement=0.0, **parameters)
+    model = method.fit(table(rows), schema(), noise=SeededNoise(0), notify=lambda _: None)
+    assert model.ledger.entries

@@ -40,6 +40,13 @@ def test_single_columns_are_worth_less_the_better_they_are_known() -> None:
     assert worth[0] > worth[1] > worth[2] > 0
 
 
+def test_where_there_is_next_to_no_noise_all_is_known() -> None:
+    worth = OneWayWorth(learner(BINARY, 10.0))
+    assert worth.rows(Budget(1e4, "epsilon")) == pytest.approx(worth.rows(Budget(50.0, "epsilon")))
+    members = np.array([[0, 1, -1]])
+    assert np.isfinite(worth.rows_beside(Budget(1e4, "epsilon"), members, np.array([4.0]))).all()
+
+
 def test_a_pair_of_two_values_each_tells_as_much_of_them_as_tables_of_their_own() -> None:
     members, cost = np.array([[0, 1, -1], [0, 1, 2]]), Budget(1e-6, "rho")
     small = OneWayWorth(learner(BINARY, 10.0))

@@ -64,10 +64,10 @@ class GaussianMechanism(AdditiveMechanism):
 
     Examples
     --------
-    >>> noise = Gaussian(epsilon=1.0, delta=1e-5)
+    >>> noise = GaussianMechanism(epsilon=1.0, delta=1e-5)
     >>> round(noise.deviation, 3)  # the classical formula asks for 4.845
     3.731
-    >>> round(Gaussian(epsilon=10.0, delta=1e-5).deviation, 3)  # and does not hold here
+    >>> round(GaussianMechanism(epsilon=10.0, delta=1e-5).deviation, 3)  # and does not hold here
     0.5
     """
 
@@ -89,7 +89,7 @@ class GaussianMechanism(AdditiveMechanism):
             raise InputError(
                 f"Noise of {self.multiplier!r} sensitivities costs more than epsilon "
                 f"{self.epsilon:g} and delta {self.delta:g}; leave the multiplier out, or make the "
-                "mechanism by Gaussian.for_rho."
+                "mechanism by GaussianMechanism.for_rho."
             )
         if self.scale > MAX_CHOICE_SCALE:
             raise InputError(

@@ -32,16 +32,18 @@ import numpy as np
 from understudy.counting.columns import Columns
 from understudy.counting.partition import DistinctTally, Tally, ends_of
 from understudy.counting.spacings import PADDED, spacings_of
-from understudy.data.attributes import MAX_FEW_VALUES, Attribute
+from understudy.data.attributes import MAX_FEW_VALUES, Attribute, Text
 from understudy.data.formats import CANDIDATES
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
+from understudy.errors import InputError
 from understudy.privacy.budget import Budget, exact, round_down, round_up
 from understudy.privacy.cells import MAX_CELLS
 from understudy.privacy.discovery_budget import (
     CERTAIN_GROUPS,
     COMMAS_SHARE,
     COMMONEST_LOOKS,
+    COUNT_SHARE,
     ENOUGH_FOR_CATEGORIES,
     FEW_TELLING,
     KINDS_STRENGTH,
@@ -52,8 +54,10 @@ from understudy.privacy.discovery_budget import (
     MIN_RARE,
     RANGES_SHARE,
     RANGES_SHARE_BESIDE_WORDS,
+    SEEN_CELLS,
     TELLING_DEVIATION,
     TELLING_SHARE,
+    TEXTS_SHARE,
     WORDS_WEIGHT,
     Outlook,
     choice_price,
@@ -179,12 +183,18 @@ class Discovery:
         """About how many cells of a column are neither empty nor zero, or fewer."""
         self._mostly_zero: set[str] = set()
         """Columns in which zeros are more than half of the cells that are not empty."""
+        self._hardly_told: set[str] = set()
+        """Those of them of which the other cells are too few to tell a range with confidence."""
         self._notations: dict[str, str] = {}
         """Places after the point of reals that are always written with as many."""
         self._kinds_costs: dict[str, Budget] = {}
         self._kinds: dict[str, Kind] = {}
         self._hopeless: tuple[str, ...] = ()
         """Columns of words that are all too rare to be named."""
+        self.empty_columns: tuple[str, ...] = ()
+        """Columns that hold nothing, as far as can be told."""
+        self.texts: tuple[str, ...] = ()
+        """Columns of words in which most rows have one of their own: free text, or identifiers."""
         if not self.asker.noise.private:
             ledger.private = False
 
@@ -212,6 +222,7 @@ class Discovery:
 
     def count_rows(self) -> Outlook:
         """A noisy number of rows, and what can be found with it; under replace it is public."""
+        self._check_share()
         rows = next(iter(self._tallies.values())).rows
         cost = Budget(0.0, self.budget.currency)
         if self.protection.neighbours == "replace":
@@ -233,6 +244,16 @@ class Discovery:
         most = exact(cost.amount) + exact(outlook.budget.amount)
         self.price, self.count_price = Budget(round_up(most), cost.currency), cost
         return outlook
+
+    def _check_share(self) -> None:
+        """Refuse a share that the counts of rows and identifiers alone would use up."""
+        groups = len(self.draft.perhaps_groups)
+        counting = exact(COUNT_SHARE) + groups * exact(price_groups(Budget(1.0), groups).amount)
+        if self.share is not None and exact(self.share) <= 2 * counting:
+            raise InputError(
+                f"A share of {self.share:g} of the budget is too little to discover anything "
+                f"with; give discovery more than {float(2 * counting):g} (--discovery), or none."
+            )
 
     def _find_groups(self) -> Fraction:
         """Ask about identifiers that many rows share as about other columns: rows with a number of
@@ -260,8 +281,8 @@ class Discovery:
 
     def find(self) -> Discovered:
         """Kinds, ranges, grids and values."""
-        kinds = self._kinds or self._choose_kinds()
-        kinds = {name: kind for name, kind in kinds.items() if name not in self._hopeless}
+        self._kinds = self._kinds or self._choose_kinds()
+        kinds = {name: self._kinds[name] for name in self.hopeful}
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
         words = [name for name, kind in kinds.items() if kind.words]
         share = self._share_for_ranges(kinds, self._share_delta(kinds))
@@ -272,7 +293,10 @@ class Discovery:
         gridless = [name for name, step in steps.items() if self._lacks_grid(kinds[name], step)]
         delta = self._share_delta(kinds, len(gridless))
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
-        steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges, steps))
+        # Where few cells tell, a coarse grid is likelier to be chosen than to be there, and with
+        # it all that is not zero would be one value.
+        wide = set(_wide_integers(kinds, ranges, steps)) - self._hardly_told
+        steps |= self._choose_steps(kinds, [name for name in numbers if name in wide])
         for name, notation in self._notations.items():
             if notation in PADDED:
                 ranges[name] = ranges[name].within_digits(len(notation))
@@ -280,7 +304,10 @@ class Discovery:
         known = self.asker, self._tallies, self.rows, self._present, self._rows_deviation
         word_finder = WordFinder(*known)
         number_finder = NumberFinder(
-            *known, seen_later=self._foresee_seen(), notations=self._notations
+            *known,
+            seen_later=self._foresee_seen(),
+            notations=self._notations,
+            not_only_zero=self._list_not_only_zero(),
         )
         self._ask_numbers(number_finder, {name: kinds[name] for name in gridless}, steps, delta)
         self._top_up_words(words, costs, delta)
@@ -296,6 +323,12 @@ class Discovery:
                 continue
             if name in self.draft.perhaps_groups and name in self._hopeless:
                 attributes.append(make_identifier(name))
+                continue
+            if name in self.empty_columns:
+                attributes.append(Text(name, "text", replacement=""))
+                continue
+            if name in self.texts:
+                attributes.append(Text(name, "text"))
                 continue
             if name in self._hopeless:
                 absent = self.rows - self._present.get(name, self.rows)
@@ -359,6 +392,8 @@ class Discovery:
 
     def _divide(self, rest: Budget, kinds: Mapping[str, Kind]) -> dict[str, Budget]:
         """Most of the rest goes to columns of words."""
+        if not kinds:
+            return {}
         weights = [WORDS_WEIGHT if kind.words else 1.0 for kind in kinds.values()]
         return dict(zip(kinds, rest.split(*weights), strict=True))
 
@@ -433,10 +468,12 @@ class Discovery:
             return ()
         cost = present_price(self.protection, self.left, self.rows, len(columns))
         self.left = subtract(self.left, cost, len(columns))
+        seen = {}
         for name in columns:
             tally = self._tallies[name]
             counts = [tally.present - tally.zeros, tally.zeros]
             asked = self.asker.histogram(f"cells of {name}", counts, cost, 0.0)
+            seen[name] = bool(asked.counts.sum() > SEEN_CELLS * 2**0.5 * asked.deviation)
             # A deviation less, so that there is hardly less evidence than is counted on.
             fewer = int(asked.counts.sum()) - 2**0.5 * asked.deviation
             self._present[name] = min(max(fewer, self.rows / 10), self.rows)
@@ -444,40 +481,55 @@ class Discovery:
             self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
             if asked.counts[1] > asked.counts[0]:
                 self._mostly_zero.add(name)
-        again = self._count_telling_again()
-        spent = exact(self.count_price.amount) + len(columns) * exact(cost.amount)
+        again, seen_again = self._count_telling_again()
+        self.empty_columns = tuple(
+            name for name in columns if not seen[name] and not seen_again.get(name, True)
+        )
+        columns = [name for name in columns if name not in self.empty_columns]
+        spent = exact(self.count_price.amount) + len(seen) * exact(cost.amount)
         self.count_price = Budget(round_up(spent + again), cost.currency)
         self._before = self.left
-        prices = kinds_prices(self.protection, self.left, list(self._present.values()))
+        if not columns:
+            return ()
+        present = [self._present[name] for name in columns]
+        prices = kinds_prices(self.protection, self.left, present)
         self._kinds_costs = dict(zip(columns, prices, strict=True))
         return tuple(
             name for name in columns if bound_kind_failure(self._evidence(name)) > MAX_KIND_FAILURE
         )
 
-    def _count_telling_again(self) -> Fraction:
+    def _list_not_only_zero(self) -> tuple[str, ...]:
+        """Columns that are mostly zero, and were counted to hold other cells, too."""
+        least = MIN_TELLING * self.rows
+        return tuple(name for name in self._mostly_zero if self._telling[name] > least)
+
+    def _count_telling_again(self) -> tuple[Fraction, dict[str, bool]]:
         """Count the cells that are neither empty nor zero once more where they seem to be few: the
-        first count is too rough to tell what a choice needs. Returns the price.
+        first count is too rough to tell what a choice needs. Returns the price, and of which
+        columns more was counted than noise alone.
         """
         few = [name for name, count in self._telling.items() if count < FEW_TELLING * self.rows]
         if not few:
-            return exact(0.0)
+            return exact(0.0), {}
         wanted = self.protection.histogram_price(TELLING_DEVIATION * self.rows, self.left)
         cost = limit_price(wanted, self.left, TELLING_SHARE, len(few))
         self.left = subtract(self.left, cost, len(few))
+        seen = {}
         for name in few:
             tally = self._tallies[name]
             counts = [tally.present - tally.zeros]
             asked = self.asker.histogram(f"cells of {name} but zeros", counts, cost, 0.0)
+            seen[name] = bool(asked.counts[0] > SEEN_CELLS * asked.deviation)
             fewer = int(asked.counts[0]) - asked.deviation
             self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
-        return len(few) * exact(cost.amount)
+        return len(few) * exact(cost.amount), seen
 
     def _evidence(self, name: str) -> float:
         """By how much cells that are not empty can change the odds of a kind."""
         return self._present[name] * self.protection.strength(self._kinds_costs[name])
 
     def _choose_kinds(self) -> dict[str, Kind]:
-        if not self._kinds_costs:
+        if not self._present:
             self.count_present()
         chosen = {}
         for name, cost in self._kinds_costs.items():
@@ -485,14 +537,19 @@ class Discovery:
             counts, odds = count_kinds(self._tallies[name]), kind_odds(self._evidence(name))
             chosen[name] = KINDS[self.asker.choose(f"kind of {name}", counts, odds, cost)]
         chosen |= self._ask_about_commas(chosen)
-        return {name: chosen.get(name, WORDS) for name in self.draft.asked}
+        return {
+            name: chosen.get(name, WORDS)
+            for name in self.draft.asked
+            if name not in self.empty_columns
+        }
 
     def find_hopeless(self) -> tuple[str, ...]:
         """Choose kinds, then find the columns whose words are all too rare to be named. A stop is
         cheap here, and whoever goes on spends nothing on these words.
 
         The commonest word of each column of words is counted roughly, and where few rows seem to
-        hold it, once more.
+        hold it, once more. Free text and identifiers are none of them: no budget and no schema
+        would find a word that is not that of a single row.
         """
         self._kinds = self._choose_kinds()
         found = [name for name, kind in self._kinds.items() if kind.words]
@@ -504,12 +561,42 @@ class Discovery:
                 self.left = subtract(self.left, cost, len(found))
                 tallies = {name: self._tallies[name] for name in found}
                 found = find_rare(self.asker, tallies, needed, look.margin, cost)
+        found = self._find_texts(found)
         spent = exact(self.count_price.amount) + exact(self._before.amount)
         rest = exact(self.left.amount)
         self.count_price = Budget(round_up(spent - rest), self.left.currency)
         self._hopeless = tuple(found)
         # Identifiers that several rows share, none of them enough to be named, stay identifiers.
         return tuple(name for name in found if name not in self.draft.perhaps_groups)
+
+    @property
+    def hopeful(self) -> tuple[str, ...]:
+        """The columns of which the kind is chosen, and that are worth asking about further."""
+        settled = {*self._hopeless, *self.texts}
+        return tuple(name for name in self._kinds if name not in settled)
+
+    def _find_texts(self, rare: Sequence[str]) -> list[str]:
+        """Tell the columns in which most rows have a word of their own, and return the others.
+
+        One row changes the number of different words by one at most.
+        """
+        names = [name for name in rare if name not in self.draft.perhaps_groups]
+        cost = limit_price(
+            price_groups(self.budget, len(names)), self.left, TEXTS_SHARE, max(len(names), 1)
+        )
+        if not names:
+            return list(rare)
+        tallies = {name: DistinctTally() for name in names}
+        self.draft.columns.count(tallies)
+        self.left = subtract(self.left, cost, len(names))
+        texts = []
+        for name in names:
+            counts = [tallies[name].distinct]
+            asked = self.asker.histogram(f"different words of {name}", counts, cost, 0.0)
+            if asked.counts[0] > MAX_GROUPS * self._present.get(name, self.rows):
+                texts.append(name)
+        self.texts = tuple(texts)
+        return [name for name in rare if name not in texts]
 
     def _count_needed_rows(self) -> float:
         """In about how many rows a word must occur to be named."""
@@ -558,7 +645,8 @@ class Discovery:
             telling = self._telling.get(name, self.rows) * self.protection.strength(cost)
             is_number = form.kind in ("integer", "real")
             if is_number and name in self._mostly_zero and telling < MIN_RANGE_EVIDENCE:
-                places, odds = simple_ranges(form.kind, ends, step)
+                self._hardly_told.add(name)
+                places, odds = simple_ranges(form.kind, ends, telling, step)
             chosen = self.asker.choose(f"range of {name}", counts[places], odds, cost)
             place = places[chosen]
             first, last = int(ends.lows[place]), int(ends.highs[place])

@@ -65,6 +65,12 @@ FEW_TELLING, TELLING_DEVIATION, TELLING_SHARE = 0.3, 0.01, 0.03
 this noise, if that takes no larger share of what is left.
 """
 
+SEEN_CELLS = 2.0
+"""Deviations of the noise: a column of which no count of cells is larger is taken for empty."""
+
+TEXTS_SHARE = 0.05
+"""Of what is left: the most that is spent on telling free text from words that are too rare."""
+
 KINDS_STRENGTH, KINDS_SHARE = 60.0, 0.2
 CERTAIN_KINDS_STRENGTH, CERTAIN_KINDS_SHARE = 240.0, 0.05
 GRIDS_STRENGTH, GRIDS_SHARE = 200.0, 0.1

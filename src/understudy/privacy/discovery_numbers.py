@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -66,6 +66,8 @@ class NumberFinder(ValueFinder):
     """About how many rows a cell must hold for a look at the inside of bins to see it."""
     notations: Mapping[str, str] = field(default_factory=dict)
     """How the numbers of a column are written, where it is not the plain way."""
+    not_only_zero: Collection[str] = ()
+    """Columns that are mostly zero, and certain to hold something else."""
     numbers: dict[str, NamedNumbers] = field(default_factory=dict)
     """The numbers that were named so far."""
 
@@ -124,6 +126,8 @@ class NumberFinder(ValueFinder):
                 self.rows_deviation, asked.deviation * (1 + stands_out.sum()) ** 0.5
             )
             bins = drop_empty_ends(found, self.rows - others, spread)
+            if len(bins) == 2 and name in self.not_only_zero:
+                bins = tuple(sorted({*bins, float(found.edges[-1])}))
         else:
             bins = cut_bins(found)
         if len(inside) > MAX_UNIT_BINS:

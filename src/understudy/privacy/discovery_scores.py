@@ -289,11 +289,8 @@ def range_odds(kind: str, ends: Ends, evidence: float, step: float = 1.0) -> NDA
     if kind in ("date", "datetime"):
         return ends.end_odds - (8.0 + 0.02 * evidence) * np.log(ends.widths)
     widths = ends.widths / step
-    odds = ends.end_odds.copy()
-    for slopes, weight in ((SLOPES, 1.0), (DEMANDED, evidence)):
-        bends = [*slopes, np.inf]
-        for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
-            odds -= weight * slope * np.log(np.clip(widths, low, high) / low)
+    odds = ends.end_odds - _weigh_widths(widths, SLOPES)
+    odds -= evidence * _weigh_widths(widths, DEMANDED)
     if step < MIN_STEP:
         # Of numbers without a step, how many a range holds says nothing of its scale.
         odds -= (GRIDLESS_SLOPE - SLOPES[1e6]) * np.log(widths)
@@ -302,14 +299,31 @@ def range_odds(kind: str, ends: Ends, evidence: float, step: float = 1.0) -> NDA
     return odds
 
 
-SIMPLE_ENDS, SIMPLE_SLOPE = (1.0, 2.0, 5.0), 3.0
+def _weigh_widths(
+    widths: NDArray[np.float64], slopes: Mapping[float, float]
+) -> NDArray[np.float64]:
+    """What speaks against widths, by slopes that each hold from a width on."""
+    against = np.zeros(len(widths))
+    bends = [*slopes, np.inf]
+    for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
+        against += slope * np.log(np.clip(widths, low, high) / low)
+    return against
+
+
+SIMPLE_ENDS = (1.0, 2.0, 5.0)
+SIMPLE_SLOPES = {"integer": (0.6, 0.08), "real": (0.3, 0.05)}
+"""Of ranges that few cells tell: the mantissas of their ends, and by how much the log-odds fall
+with the logarithm of the width in steps: at least, and per unit of evidence. Reals are amounts in
+cents: their widths in steps are larger.
+"""
 
 
 def simple_ranges(
-    kind: str, ends: Ends, step: float
+    kind: str, ends: Ends, evidence: float, step: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The places of ranges from zero to a round number, and what speaks for each: where most cells
-    are zero, the others say too little to choose among all, or to demand much of a wide one.
+    are zero, the others say too little to choose among all, or to demand much of a wide one. Odds
+    that outweigh all of these cells would choose one value beside zero, whatever they hold.
     """
     low, high = ends.edges[ends.lows], ends.edges[ends.highs]
     if kind == "integer":
@@ -318,7 +332,10 @@ def simple_ranges(
     mantissas = np.round(positive / 10.0 ** np.floor(np.log10(positive) + 1e-9), 9)
     wide_enough = ends.widths >= MIN_STEPS * step
     places = np.flatnonzero((low == 0) & wide_enough & np.isin(mantissas, SIMPLE_ENDS))
-    return places, -SIMPLE_SLOPE * np.log(ends.widths[places] / step)
+    least, demanded = SIMPLE_SLOPES[kind]
+    most = max(least, demanded * evidence)
+    slopes = {width: min(slope, most) for width, slope in SLOPES.items()}
+    return places, -_weigh_widths(ends.widths[places] / step, slopes)
 
 
 MIN_STEPS = 1.5

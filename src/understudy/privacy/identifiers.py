@@ -18,26 +18,42 @@ in them.
 
 _PREFIX = r"(?i)(.*[_\- ])?"
 _WHOSE = (
-    "account|case|client|customer|employee|member|participant|patient|person|record|"
-    "respondent|student|subject|user"
+    "account|case|client|customer|emp|employee|member|participant|patient|person|pupil|record|"
+    "resp|respondent|student|subj|subject|user|usubj"
 )
-"""Before "id" without anything between them."""
+"""Before "id" without anything between them, or before a number."""
 
-_IDENTIFIER_NAME = re.compile(
-    rf"{_PREFIX}(({_WHOSE})?id|id[_\- ]?(num|number|no|nr|code)|uuid|guid|ssn|identifier|rownames|"
-    rf"row_?number|index|{'|'.join(CONTACTS)})"
+_WHAT = (
+    "booking|claim|contract|file|invoice|order|policy|receipt|reference|serial|shipment|ticket|"
+    "transaction|visit"
+)
+_NUMBERED = rf"({_WHOSE}|{_WHAT})[_\- ]?(number|num|no|nr)"
+"""Things that are given a number each: ``order_no``, ``PatientNr``."""
+
+_NUMMER = r".*[^\W\d_](nummer|[_\- ]nr|(?-i:Nr))\.?"
+"""The same in German and its neighbours: ``Vertragsnummer``, ``Kunden-Nr.``, ``SchuelerNr``."""
+
+_CAMEL = r"(?-i:.*[a-z](ID|Id))"
+_BEFORE = r"id[_\- ].+"
+"""``EmpID`` and ``orderId``, and ``id_client``."""
+
+_GROUP = rf"({_WHOSE}|{_WHAT})?id|id[_\- ]?(num|number|no|nr|code)|{_NUMBERED}|{_NUMMER}|{_CAMEL}"
+_GROUP_NAME = re.compile(rf"{_PREFIX}({_GROUP})|(?i:{_BEFORE})")
+
+_ROW_NAME = re.compile(
+    rf"{_PREFIX}(uuid|guid|ssn|identifier|rownames|row_?number|index|{'|'.join(CONTACTS)})"
 )
 
-_ROW_NUMBER_NAME = re.compile(r"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?number|index))")
+_ROW_NUMBER_NAME = re.compile(
+    rf"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?number|index)|(.*[_\- ])?({_WHAT})"
+    r"[_\- ]?(id|number|num|no|nr))"
+)
 """Identifiers that tell rows apart, hardly persons."""
-
-
-_GROUP_NAME = re.compile(rf"{_PREFIX}(({_WHOSE})?id|id[_\- ]?(num|number|no|nr|code))")
 
 
 def is_identifier(name: str, person: str | None = None) -> bool:
     """Whether a column is taken for one that tells rows or persons apart: by its name."""
-    return name == person or _IDENTIFIER_NAME.fullmatch(name) is not None
+    return name == person or may_tell_groups(name) or _ROW_NAME.fullmatch(name) is not None
 
 
 def make_identifier(name: str) -> Identifier:
@@ -52,7 +68,7 @@ def may_tell_groups(name: str) -> bool:
     """Whether many rows may share an identifier, as ``school_id`` or the ``id`` of a person who has
     several rows: by its name.
     """
-    return is_identifier(name) and _GROUP_NAME.fullmatch(name) is not None
+    return _GROUP_NAME.fullmatch(name) is not None
 
 
 def is_owner(name: str) -> bool:

@@ -243,6 +243,11 @@ def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) 
     All of them may lie in one cell, so both the L1 and the L2 distance are M times those of one
     row.
     """
+    if cost.amount < MIN_TABLE_PRICE:
+        raise InputError(
+            f"A table for {cost.amount:g} of {cost.currency} would be noise alone; give it more "
+            "budget."
+        )
     cells = count_touched_cells(neighbours)
     if cost.currency == "epsilon":
         scale = laplace_scale(rows_per_person * cells, cost.amount)
@@ -289,6 +294,9 @@ def mean_integer_noise(cost: Budget, neighbours: Neighbours, rows_per_person: in
 
 LARGE_SCALE = 4.0
 """From here on noise in whole numbers is about as large as noise in real ones."""
+
+MIN_TABLE_PRICE = 1e-250
+"""For less, scales overflow on their way to being refused."""
 
 MAX_CHOICE_SCALE = 2.0**50
 """More noise than this is not drawn."""
@@ -338,8 +346,14 @@ def choice_scale(amount: float, currency: Currency, *, monotone: bool = False) -
     factor = 2
     if monotone:
         factor = 1
-    scale = factor * (SCORE_GRID + 2) / epsilon
-    return math.nextafter(scale * (1 + 1e-12), math.inf)
+    scale = math.inf
+    if epsilon > 0:
+        scale = math.nextafter(factor * (SCORE_GRID + 2) / epsilon * (1 + 1e-12), math.inf)
+    if scale == math.inf:
+        raise InputError(
+            f"A choice for {amount:g} of {currency} would be a toss; give it more budget."
+        )
+    return scale
 
 
 SMOOTHING_GRID = 1 << 32

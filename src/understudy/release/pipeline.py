@@ -15,6 +15,7 @@ from understudy.data.encoding import Coded
 from understudy.data.forms import Form
 from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
+from understudy.machine.plain_first import always_compile
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
 from understudy.privacy.budget import (
@@ -40,6 +41,7 @@ from understudy.release.preflight import (
     check_outlook,
     check_present,
     check_words,
+    describe_left_out,
 )
 from understudy.release.reservations import Journal, goes_on, reserve
 from understudy.release.sources import Source
@@ -172,7 +174,11 @@ class Release:
                 rows = self._code(refined)
             elif refined is not schema:
                 rows, _ = self.source.code(refined)  # the owner was told already
-            collapse = not self.method.for_strangers
+            collapse = True
+            if self.method.for_strangers:
+                # Loading kernels takes a second, and when they are loaded goes by the rows.
+                collapse = False
+                always_compile()
             curator = CentralCurator(rows, ledger, self.noise, collapse=collapse)
             model = self.method.learn(curator, ledger.left, self.progress)
             if model.ledger is not ledger:
@@ -390,7 +396,12 @@ class Release:
         keep_going = self.method.keep_going
         check_outlook(discovery.count_rows(), discovery, keep_going=keep_going)
         check_present(discovery.count_present(), discovery, keep_going=keep_going)
-        check_words(discovery.find_hopeless(), discovery, keep_going=keep_going)
+        hopeless = [*discovery.find_hopeless()]
+        left_out = (*discovery.empty_columns, *discovery.texts)
+        hopeless += [name for name in left_out if name in self.method.named]
+        check_words(hopeless, discovery, keep_going=keep_going)
+        for sentence in describe_left_out(discovery):
+            self.notify(sentence)
         found = discovery.find()
         check_found(found, discovery, keep_going=keep_going)
         return found.schema

@@ -96,7 +96,10 @@ def check_words(
     paid for, no words yet. Where no other column is left, there is nothing to go on with.
     """
     draft, ledger = discovery.draft, discovery.asker.ledger
-    others = len(hopeless) < len(draft.asked) or bool(draft.known)
+    others = bool(discovery.hopeful or draft.known)
+    if not others:
+        gone = {*hopeless, *discovery.texts, *discovery.empty_columns}
+        hopeless = [name for name in draft.asked if name in gone]
     if not hopeless or (keep_going and others):
         return
     ledger.stop(discovery.count_price)
@@ -105,6 +108,22 @@ def check_words(
         f"counts and kinds were paid for ({describe_price(ledger)}); "
         f"{_remedies_for_empty(hopeless, keep_going, others=others)}."
     )
+
+
+def describe_left_out(discovery: Discovery) -> list[str]:
+    """Sentences about columns that a release goes on without, since no budget would find more."""
+    said = []
+    if discovery.empty_columns:
+        names = ", ".join(discovery.empty_columns)
+        said.append(f"{names}: empty in every row, as far as can be told; so in synthetic rows.")
+    if discovery.texts:
+        names = ", ".join(discovery.texts)
+        said.append(
+            f"{names}: most rows hold a word of their own, as free text and identifiers do; [text] "
+            "in synthetic rows. --identifier numbers such a column instead; dates and numbers in "
+            "an unusual notation need a format in a schema."
+        )
+    return said
 
 
 def check_found(

@@ -34,6 +34,9 @@ DEPENDENTS_WORTH = 4.0
 MEAN_OF_DEVIATION = math.sqrt(2 / math.pi)
 """How large noise is on average, in units of its deviation."""
 
+LEAST_NOISE = 1e-9
+"""Rows: less noise counts as so much, where precisions are its square's reciprocal."""
+
 MAX_OTHERS = 30
 """In wider tables a pair is worth more than to its own columns: others depend on it."""
 
@@ -72,7 +75,7 @@ class OneWayWorth:
         learner = self.learner
         self.squares = np.array([learner.one_way_noise(name) for name in learner.sizes]) ** 2
         deviations = np.array([learner.pool.deviation((name,)) for name in learner.sizes])
-        self.known = 1 / np.maximum(deviations, 1e-9) ** 2
+        self.known = 1 / np.maximum(deviations, LEAST_NOISE) ** 2
 
     def rows(self, cost: Budget) -> float:
         """By how many rows the model must have a table wrong that is worth as much as single
@@ -158,7 +161,7 @@ class OneWayWorth:
         noise = self.learner.curator.mean_noise(cost) / MEAN_OF_DEVIATION
         if noise <= 0:  # reports, which were paid for before: asking again tells nothing
             return 0.0
-        return 1 / noise**2
+        return 1 / max(noise, LEAST_NOISE) ** 2
 
 
 def _power(budget: Budget) -> int:

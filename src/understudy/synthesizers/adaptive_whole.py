@@ -26,7 +26,7 @@ summed."""
 
 def pays_for_all(learner: GraphicalLearner, budget: Budget) -> bool:
     """Whether a table of all attributes together would be nearly exact, by rows as released."""
-    if not learner.curator.any_table:
+    if not learner.curator.any_table or budget.amount <= 0:
         return False
     cells = math.prod(learner.sizes.values())
     noise = learner.curator.mean_noise(budget)

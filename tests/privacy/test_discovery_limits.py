@@ -1,0 +1,71 @@
+"""Which limits stand for numbers, from noisy counts: by how many cells, and what is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from understudy.data.limits import ABOVE, BELOW, list_limits
+from understudy.privacy.discovery_cells import CellGrid
+from understudy.privacy.discovery_limits import cut_at_limits, find_limits
+from understudy.privacy.discovery_questions import NoisyHistogram
+
+LIMITS = list_limits()
+EDGES = np.array([0.0, 1.0, 5.0, 100.0, 200.0])
+GRID = CellGrid(edges=EDGES, cuts=EDGES, unit=False, step=1.0)
+ASKED = NoisyHistogram(np.zeros(1, dtype=np.int64), 2.0, "epsilon")
+"""Noise of scale 2: in 334 cells 30 stands out, with a probability of one in 10,000."""
+
+
+def find(inside: list[int], counts: dict[tuple[str, float], int]) -> Any:
+    found = np.zeros(len(LIMITS), dtype=np.int64)
+    for limit, count in counts.items():
+        found[LIMITS.index(limit)] = count
+    return find_limits(ASKED, GRID, np.array(inside), found)
+
+
+@pytest.mark.parametrize(
+    ("inside", "counts", "expected"),
+    [
+        ([0, 0, 0, 0], {}, []),
+        ([0, 9, 9, 0], {("<", 1.0): 30}, []),
+        ([0, 9, 9, 0], {("<", 1.0): 31}, [("<", 1.0)]),
+        ([0, 9, 9, 0], {(">", 100.0): 31}, [(">", 100.0)]),
+        ([0, 9, 9, 0], {("<", 1.0): 40, ("<", 5.0): 39}, [("<", 1.0)]),
+        ([0, 9, 9, 0], {("<", 1.0): 40, (">", 100.0): 39}, [("<", 1.0), (">", 100.0)]),
+        # What lies beyond a limit would be lost: cells that end at it, or begin there.
+        ([40, 9, 9, 0], {("<", 1.0): 40}, []),
+        ([39, 9, 9, 0], {("<", 1.0): 40}, [("<", 1.0)]),
+        ([30, 10, 9, 0], {("<", 5.0): 40}, []),
+        ([30, 10, 9, 0], {("<", 4.0): 40}, [("<", 4.0)]),
+        ([0, 9, 9, 40], {(">", 100.0): 40}, []),
+        ([0, 9, 9, 39], {(">", 100.0): 40}, [(">", 100.0)]),
+        ([0, 9, 20, 20], {(">", 5.0): 40}, []),
+        # Numbers lie between both limits, or there is none.
+        ([0, 9, 9, 0], {("<", 5.0): 40, (">", 5.0): 40}, [("<", 5.0), (">", 5.0)]),
+        ([0, 9, 9, 0], {("<", 6.0): 40, (">", 5.0): 40}, []),
+    ],
+)
+def test_a_limit_is_found_where_it_stands_out_and_loses_little(
+    inside: list[int], counts: dict[tuple[str, float], int], expected: Any
+) -> None:
+    assert find(inside, counts) == expected
+
+
+def test_bins_end_at_limits_within_them() -> None:
+    bins = (0.0, 10.0, 20.0)
+    for limit, cuts in [
+        ((BELOW, 5.0), {5.0}),
+        ((ABOVE, 5.0), {5.5}),
+        ((BELOW, 15.0), {15.0}),
+        ((ABOVE, 19.0), {19.5}),
+        ((BELOW, 0.0), set()),
+        ((BELOW, -1.0), set()),
+        ((ABOVE, 19.5), set()),
+        ((ABOVE, 30.0), set()),
+        ((BELOW, 10.0), set()),
+    ]:
+        assert cut_at_limits(bins, [limit], 0.5) == tuple(sorted({*bins, *cuts}))
+    assert cut_at_limits(bins, [(BELOW, 5.0), (ABOVE, 15.0)], 0.0) == (0.0, 5.0, 10.0, 15.0, 20.0)
