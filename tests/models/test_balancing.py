@@ -12,7 +12,7 @@ from examples import schema_of
 from understudy.data.marginals import Axis
 from understudy.data.streams import chunk_randomness
 from understudy.machine import plain_first
-from understudy.models.balancing import BESIDE, Recent, share_out
+from understudy.models.balancing import MAX_RECENT, Recent, share_out
 from understudy.models.network import Network, Node
 from understudy.models.sampling import CodesByName, Sampler
 
@@ -137,11 +137,11 @@ def test_no_impossible_row(seed: int, rows: int) -> None:
 
 def test_only_the_last_columns_are_looked_at() -> None:
     recent = Recent(1_000)
-    for place in range(BESIDE + 3):
+    for place in range(MAX_RECENT + 3):
         recent.add(f"c{place}", np.full(1_000, place), 20)
     recent.add("huge", np.zeros(1_000), 1 << 17)
     slots, cells = recent.find(10, {"c5"})
     held = Counter(recent.codes[0, slots].tolist())
-    assert held == Counter(set(range(3, BESIDE + 3)) - {5})
+    assert held == Counter(set(range(3, MAX_RECENT + 3)) - {5})
     assert cells.tolist() == [200] * len(slots)
     assert len(recent.find(51, ())[0]) == 0  # more cells than rows

@@ -178,7 +178,7 @@ def _findings(
     from understudy.auditing import asking, controls, discovery, learners, mechanisms, randomisers
     from understudy.auditing.gradients import canary_findings
     from understudy.auditing.questions import doors
-    from understudy.auditing.subjects import features, fit_exactly, fit_often, settings_of
+    from understudy.auditing.subjects import fit_exactly, fit_often, settings_of
 
     if subject == "doors":
         yield from doors(epsilon)
@@ -207,34 +207,41 @@ def _findings(
         for name, synthesizer in named.items():
             yield from fit_often(name, synthesizer, runs, confidence, seed)
     elif hasattr(subject, "fit"):
-        given = None
-        if isinstance(pair, Pair):
-            given = pair
+        given = pair if isinstance(pair, Pair) else None
         yield from fit_exactly(subject.name, subject, None if given is None else (given,))
         yield from fit_often(subject.name, subject, runs, confidence, seed, given)
     else:
         assert pair is not None
-        if isinstance(pair, Pair):
-            table, other = (pair.table, pair.other)
-        else:
-            table, other = pair
-        if isinstance(pair, Pair):
-            name = pair.name
-        else:
-            name = "the given pair"
+        yield _run_function(subject, epsilon, delta, pair, runs, confidence)
 
-        def run(table: Any) -> Any:
-            return features(subject(table))
 
-        found = black_box(run, table, other, runs, confidence, delta)
-        what = getattr(subject, "__name__", "function")
-        yield Finding(
-            what,
-            name,
-            "runs",
-            epsilon,
-            found.epsilon,
-            unit_at(delta),
-            confidence,
-            limit=found.epsilon_limit,
-        )
+def _run_function(
+    function: Any,
+    epsilon: float,
+    delta: float,
+    pair: Pair | tuple[Any, Any],
+    runs: int,
+    confidence: float,
+) -> Finding:
+    """What many runs of a function on both tables of a pair show."""
+    from understudy.auditing.subjects import features
+
+    name = "the given pair"
+    if isinstance(pair, Pair):
+        name, pair = pair.name, (pair.table, pair.other)
+    table, other = pair
+
+    def run(table: Any) -> Any:
+        return features(function(table))
+
+    found = black_box(run, table, other, runs, confidence, delta)
+    return Finding(
+        getattr(function, "__name__", "function"),
+        name,
+        "runs",
+        epsilon,
+        found.epsilon,
+        unit_at(delta),
+        confidence,
+        limit=found.epsilon_limit,
+    )

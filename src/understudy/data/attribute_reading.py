@@ -125,8 +125,6 @@ class AttributeReader:
         lists = [entry.get(option) for option in ("values", "edges")]
         if is_whole(bins):
             self.codes += bins
-        else:
-            self.codes += 0
         self.codes += sum(len(given) for given in lists if isinstance(given, list))
         if self.codes > MAX_CODES:
             raise self.bad(

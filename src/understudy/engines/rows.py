@@ -283,40 +283,53 @@ class EngineRows:
         if len(sets) > 1 and len(used) > COLUMNS_AT_A_TIME:
             half = len(sets) // 2
             return self._group_codes(sets[:half]) + self._group_codes(sets[half:])
-        # they add up to MAX_ROWS at most
-        weight = f"CAST({'sum(w)' if self._weighted else 'count(*)'} AS INTEGER)"
-        relation = self._make_name("grouped" if self._weighted else "coded")
-        wanted = [", ".join(f"e{self._places[name]}" for name in names) for names in sets]
         if len(sets) == 1:
-            columns = "".join(f"{name}, " for name in wanted[0].split(", ") if name)
-            if self._weighted and len(used) == len(self.cells):  # these groups are there already
-                query = f"SELECT {columns}CAST(w AS INTEGER) AS w FROM {relation}"
-            else:
-                query = f"SELECT {columns}{weight} AS w FROM {relation}"
-                if wanted[0]:
-                    query += f" GROUP BY {wanted[0]}"
-                else:
-                    query += ""
-            *codes, weights = self.engine.numbers(query, many=True)
-            answers = [(codes, weights)]
+            answers = [self._group_one(sets[0], used)]
         else:
-            columns = ", ".join(
-                f"COALESCE(CAST(e{place} AS {self._choose_signed_type(place)}), -1) AS e{place}"
-                for place in used
-            )
-            grouping = ", ".join(f"({names})" for names in wanted)
-            *every, weights = self.engine.numbers(
-                f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS "
-                f"({grouping})",
-                many=True,
-            )
-            answers = [
-                self._part(dict(zip(used, every, strict=True)), weights, names) for names in sets
-            ]
+            answers = self._group_several(sets, used)
         for _, weights in answers:
             if int(weights.sum(dtype=np.int64)) != self.rows:
                 raise explain_change(self.source)
         return answers
+
+    def _group_one(
+        self, names: Sequence[str], used: Sequence[int]
+    ) -> tuple[list[NDArray[Any]], NDArray[Any]]:
+        relation, weight = self._weigh()
+        wanted = [f"e{self._places[name]}" for name in names]
+        grouping = ""
+        if wanted:
+            grouping = f" GROUP BY {', '.join(wanted)}"
+        if self._weighted and len(used) == len(self.cells):  # these groups are there already
+            weight, grouping = "CAST(w AS INTEGER)", ""
+        columns = ", ".join([*wanted, f"{weight} AS w"])
+        *codes, weights = self.engine.numbers(
+            f"SELECT {columns} FROM {relation}{grouping}", many=True
+        )
+        return codes, weights
+
+    def _group_several(
+        self, sets: Sequence[tuple[str, ...]], used: Sequence[int]
+    ) -> list[tuple[list[NDArray[Any]], NDArray[Any]]]:
+        relation, weight = self._weigh()
+        wanted = [", ".join(f"e{self._places[name]}" for name in names) for names in sets]
+        columns = ", ".join(
+            f"COALESCE(CAST(e{place} AS {self._choose_signed_type(place)}), -1) AS e{place}"
+            for place in used
+        )
+        grouping = ", ".join(f"({names})" for names in wanted)
+        *every, weights = self.engine.numbers(
+            f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS ({grouping})",
+            many=True,
+        )
+        by_place = dict(zip(used, every, strict=True))
+        return [self._part(by_place, weights, names) for names in sets]
+
+    def _weigh(self) -> tuple[str, str]:
+        """Where the codes stand, and how many rows a group has; all together at most MAX_ROWS."""
+        if self._weighted:
+            return self._make_name("grouped"), "CAST(sum(w) AS INTEGER)"
+        return self._make_name("coded"), "CAST(count(*) AS INTEGER)"
 
     def _choose_signed_type(self, place: int) -> str:
         """A type that holds the codes of a column, and -1."""

@@ -352,15 +352,10 @@ def _common_edges(held: list[NDArray[np.float64]], *, whole: bool) -> tuple[floa
     weights = np.concatenate([np.full(len(part), 1 / len(part)) for part in held])
     distinct, places = np.unique(values, return_inverse=True)
     if whole:
-        last = distinct[-1] + 1
+        starts, last = distinct, distinct[-1] + 1
     else:
-        last = distinct[-1]
-    # Few numbers that are not whole are told apart half-way between: the last bin includes its
-    # upper edge.
-    if whole:
-        starts = distinct
-    else:
-        starts = np.append(distinct[0], distinct[:-1] / 2 + distinct[1:] / 2)
+        # Few numbers are told apart half-way between: the last bin includes its upper edge.
+        starts, last = np.append(distinct[0], distinct[:-1] / 2 + distinct[1:] / 2), distinct[-1]
     if len(distinct) > DEFAULT_BINS:
         below = np.cumsum(np.bincount(places, weights)) / len(held)
         steps = np.arange(1, DEFAULT_BINS) / DEFAULT_BINS

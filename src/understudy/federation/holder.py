@@ -1,4 +1,4 @@
-"""The holder: keeps rows, a ledger and its own counsel, and answers messages.
+"""The holder: keeps rows and a ledger, and answers messages.
 
 Everything that an analyst can do to a holder is to send it a message, and everything that leaves a
 holder is the answer. The analyst is not trusted: the holder checks each message against what came

@@ -1,18 +1,19 @@
-"""Rows dealt out so that also tables come out even that the network does not hold.
+"""Deal out rows evenly, also in tables that the network does not hold.
 
-The rows that share the values of an attribute's parents, a *group*, are put in random order, and
-values are shared out among them in two steps (:mod:`understudy.models.balancing_steps`).
+Rows that share the values of an attribute's parents are a *group*. Each group is put in random
+order, and its rows get values in two steps (:mod:`understudy.models.balancing_steps`).
 
-1. *Halve.* The values are halved, and the halves, down to single ones. Each time a group gives each
-   half its share of its rows, in whole rows. One is left over that may belong to either; such rows
-   of one group after the other settle it two by two (the pivotal method, Deville and Tillé 1998).
-   Each row has exactly its chances, and each value as many rows as expected, give or take one or
-   two, in each group; in many small groups together far more nearly than if each were by itself.
-2. *Balance.* Rows of a group are paired, and two with different values exchange them or not. As
-   far as the distribution goes, either is as good. So that is done which keeps more even the
-   tables of this attribute with others that were drawn before it. Had the rows of each pair stood
-   the other way round in the random order, which is as likely, both would have the other's value in
-   the end: so each row still has exactly its chances.
+1. *Halve.* The list of values is split into halves, and these again, down to single values. At each
+   split a group gives each half its expected number of rows, rounded. A row that is left over may
+   go to either half; such rows of consecutive groups are settled two by two (the pivotal method,
+   Deville and Tillé 1998). Each row keeps exactly its probabilities, and the rows of a group with
+   some value are within one or two of what is expected; over many small groups their sum is far
+   closer than if each group were rounded by itself.
+2. *Balance.* Rows of a group are paired, and two with different values may exchange them. By the
+   model both outcomes are equally likely, so the one is taken that brings the tables of this
+   attribute with attributes that were drawn before closer to what is expected. Each row keeps its
+   probabilities: had the two stood in the other order, which is as likely, each would have the
+   other's value.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from understudy.data.streams import draw_uniforms
 from understudy.machine.plain_first import PlainFirst
 from understudy.models import balancing_steps
 
-BESIDE = 16
+MAX_RECENT = 16
 """An attribute is balanced with at most this many of those that were drawn last. The rows of a seed
 depend on it.
 """
@@ -41,7 +42,7 @@ PLAIN_BALANCING_SECONDS = 1e-6
 
 
 class Recent:
-    """The columns that were drawn last, beside each other.
+    """The columns that were drawn last, side by side.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class Recent:
     """
 
     def __init__(self, rows: int) -> None:
-        self.codes = np.zeros((rows, BESIDE), dtype=np.uint16)
+        self.codes = np.zeros((rows, MAX_RECENT), dtype=np.uint16)
         self._held: list[tuple[str, int]] = []
         self._added = 0
 
@@ -58,7 +59,7 @@ class Recent:
         """Keep a column, in place of the oldest one where there are many."""
         if size > MAX_BALANCED_CODES:
             return
-        slot = self._added % BESIDE
+        slot = self._added % MAX_RECENT
         self.codes[:, slot] = column
         self._held[slot : slot + 1] = [(name, size)]
         self._added += 1

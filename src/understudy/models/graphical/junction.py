@@ -1,4 +1,4 @@
-"""Junction trees: cliques of attributes such that every table lies in one, hung together so that
+"""Junction trees: cliques of attributes such that every table lies in one, connected such that
 they can agree.
 
 Attributes that share a table are neighbours. Eliminating them one by one, each time the one whose
