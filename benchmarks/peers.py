@@ -2,7 +2,7 @@
 guarantee each gives.
 
     python benchmarks/peers.py [--data DIR] [--table nltcs] [--epsilon 1] [--cap 600] [--venvs DIR]
-    [--only dpmm ...]
+    [--only dpmm ...] [--contenders MST AIM ...]
 
 Every contender gets one CSV file of integer codes and the number of codes of each column, and gives
 back as many rows as there were. Each runs in a process of its own; peers also in virtual
@@ -234,13 +234,21 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", choices=tools, default=tools, help="tools to run, by default all"
     )
+    parser.add_argument(
+        "--contenders", nargs="+", default=[""], help="only those with one of these in their name"
+    )
     arguments = parser.parse_args()
     if not (arguments.data / f"{arguments.table}.csv").exists():
         parser.error(
             f"there is no {arguments.table}.csv in {arguments.data}; give its folder by --data"
         )
     real = plain(encode(*published(arguments.table, arguments.data)))
-    chosen = [contender for contender in CONTENDERS if contender.tool in arguments.only]
+    chosen = [
+        contender
+        for contender in CONTENDERS
+        if contender.tool in arguments.only
+        and any(words in contender.name for words in arguments.contenders)
+    ]
     say = Console(stderr=True)
     with tempfile.TemporaryDirectory() as folder:
         job = written(real, Path(folder), arguments.epsilon)

@@ -112,6 +112,7 @@ def test_a_stop_costs_no_less_than_was_asked() -> None:
 
 def test_names_tell_which_identifiers_may_be_shared() -> None:
     shared = ["id", "school_id", "customerID", "person id", "id_no", "EmpID", "SUBJID", "order_no"]
+    shared += ["body_mass_index", "own_telephone", "mobile"]  # measured, or answered with yes
     shared += ["InvoiceNumber", "Vertragsnummer", "Schüler-Nr.", "id_client", "pupilNo"]
     assert all(map(may_tell_groups, shared))
     others = ["email", "uuid", "row_number", "iban", "age", "paid", "PAID", "Covid", "room_number"]
@@ -121,6 +122,25 @@ def test_names_tell_which_identifiers_may_be_shared() -> None:
 def test_an_order_is_nobody_and_a_client_is_somebody() -> None:
     assert all(map(is_owner, ["patient_id", "EmpID", "Kundennummer", "id_client", "pupilNo"]))
     assert not any(map(is_owner, ["id", "order_no", "InvoiceNumber", "visit_id", "age"]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_only_sounds_like_an_identifier_is_found_out(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table = Table(
+        {
+            "index": Column("integer", np.arange(ROWS)),
+            "age": Column("integer", rng.integers(18, 90, ROWS)),
+            "body_mass_index": Column("real", rng.normal(26, 4, ROWS).round(1)),
+            "own_telephone": words([("none", "yes")[place] for place in rng.integers(0, 2, ROWS)]),
+        }
+    )
+    model = Independent(epsilon=2.0, delta=1e-9).fit(
+        table, noise=SeededNoise(seed), notify=lambda _: None
+    )
+    assert isinstance(model.schema["index"], Identifier)
+    assert isinstance(model.schema["body_mass_index"], Quantity)
+    assert set(model.sample(2000, seed=1).to_pandas()["own_telephone"]) == {"none", "yes"}
 
 
 def test_the_owner_is_told_what_became_of_schools() -> None:

@@ -6,9 +6,10 @@ import re
 
 from understudy.data.attributes import Identifier
 
+_PHONE = r"(tele|mobile[_\- ]?)?phone([_\- ]?(no|nr|number))?|mobile|fax"
 CONTACTS = {
     r"e[_\- ]?mail([_\- ]?addr(ess)?)?|mail[_\- ]?addr(ess)?": "user######@example.com",
-    r"(tele|mobile[_\- ]?)?phone([_\- ]?(no|nr|number))?|mobile|fax": "555-######",
+    _PHONE: "555-######",
     r"iban": "XX00-######",
     r"isbn([_\- ]?1[03])?": "978-0-######",
 }
@@ -37,12 +38,18 @@ _CAMEL = r"(?-i:.*[a-z](ID|Id))"
 _BEFORE = r"id[_\- ].+"
 """``EmpID`` and ``orderId``, and ``id_client``."""
 
-_GROUP = rf"({_WHOSE}|{_WHAT})?id|id[_\- ]?(num|number|no|nr|code)|{_NUMBERED}|{_NUMMER}|{_CAMEL}"
+_NO_NUMBER = rf"index|identifier|{_PHONE}"
+"""In ``body_mass_index`` and ``own_telephone`` stands something else."""
+
+_GROUP = "|".join(
+    (
+        rf"({_WHOSE}|{_WHAT})?id|id[_\- ]?(num|number|no|nr|code)",
+        *(_NUMBERED, _NUMMER, _CAMEL, _NO_NUMBER),
+    )
+)
 _GROUP_NAME = re.compile(rf"{_PREFIX}({_GROUP})|(?i:{_BEFORE})")
 
-_ROW_NAME = re.compile(
-    rf"{_PREFIX}(uuid|guid|ssn|identifier|rownames|row_?number|index|{'|'.join(CONTACTS)})"
-)
+_ROW_NAME = re.compile(rf"{_PREFIX}(uuid|guid|ssn|rownames|row_?number|{'|'.join(CONTACTS)})")
 
 _ROW_NUMBER_NAME = re.compile(
     rf"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?number|index)|(.*[_\- ])?({_WHAT})"

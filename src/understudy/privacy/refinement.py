@@ -38,6 +38,7 @@ from understudy.data.schema import Attribute, Quantity, Schema, Text
 from understudy.data.value_classes import GridClasses, MonthDayClasses, WeekdayClasses
 from understudy.privacy.budget import Budget
 from understudy.privacy.cells import Cells, first_cells, split_cell
+from understudy.privacy.few_cells import find_shape, lay_few_cells, reaches_far
 from understudy.privacy.heaping import find_first_of_month, find_grid, find_heaps
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
@@ -102,6 +103,11 @@ SLOPE_PARTS = 8
 
 SEEN = 4.0
 """A run of fewer rows than this many times the noise is not parted: no spike would be seen."""
+
+FEW_FALSE_ALARM = 0.005
+"""Probability that noise alone makes one of a few wide cells stand out: no other count takes it
+back.
+"""
 
 PEAK_CELLS, PEAK_TIMES = 3, 4.0
 """A run of so few cells, so much denser than its neighbours, may be a spike."""
@@ -416,24 +422,35 @@ def _look_closer(asker: _Asker, columns: list[_Column]) -> None:
     """Count the runs that were found, and the insides of the cells with most rows.
 
     The runs are far fewer than the cells, so the noise in each is less than in the sum of its
-    cells.
+    cells. Where rows are too few for so many cells, a few wide ones are counted instead.
     """
-    asked: dict[str, Quantity] = {}
-    parted: dict[str, _Parted] = {}
+    looks: dict[str, _Parted | _Few] = {}
     for column in columns:
-        if column.shape is not None and not column.shape.flat:
+        attribute, shape = column.attribute, column.shape
+        if shape is not None and not shape.flat:
             scale = asker.scale(column.closer_cost)
-            parted[column.name] = _Parted(column.attribute, column.shape, scale)
-            asked[column.name] = parted[column.name].cells.as_attribute()
+            looks[column.name] = _Parted(attribute, shape, scale)
+        elif shape is None and reaches_far(attribute):
+            looks[column.name] = _Few(attribute)
+    asked = {name: look.cells.as_attribute() for name, look in looks.items()}
     found = asker.count("spikes inside bins", asked, {c.name: c.closer_cost for c in columns})
     for column in columns:
         if column.name not in found:
             continue
         table = found[column.name]
         column.missing.append(table)
-        column.shape = None
-        if table.enough_rows():
-            column.shape = parted[column.name].learn(table)
+        column.shape = looks[column.name].learn(table)
+
+
+class _Few:
+    """A few cells that grow."""
+
+    def __init__(self, attribute: Quantity) -> None:
+        self.cells = lay_few_cells(attribute)
+
+    def learn(self, table: NoisyTable) -> Shape:
+        """The shape by what was counted."""
+        return find_shape(self.cells, table, table.stands_out(len(table.counts), FEW_FALSE_ALARM))
 
 
 class _Parted:
@@ -459,8 +476,10 @@ class _Parted:
             left -= len(parts)
         self.cells = Cells(replace(attribute, free_bins=True), inner)
 
-    def learn(self, table: NoisyTable) -> Shape:
-        """The shape by what was counted."""
+    def learn(self, table: NoisyTable) -> Shape | None:
+        """The shape by what was counted, if there are enough rows."""
+        if not table.enough_rows():
+            return None
         shape = self.shape
         starts = [shape.edges[start] for start in shape.starts]
         runs = np.searchsorted(np.array(starts), np.array(self.cells.edges[:-1]), "right") - 1
