@@ -22,6 +22,7 @@ from understudy.attacks.verdicts import Attack, Attacks
 from understudy.data.encoding import Coded, encode
 from understudy.data.frames import Frame, as_table
 from understudy.data.schema import Schema
+from understudy.data.streams import check_seed
 from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.release.callbacks import Progress, no_progress
@@ -94,7 +95,7 @@ def attack(
     # The evaluation loads slowly, and whoever attacks a synthesizer does not need it.
     from understudy.evaluation.comparison import compare_tables
 
-    _check_seed(seed)
+    check_seed(seed)
     sides = compare_tables(
         real, synthetic, Schema.load(schema) if isinstance(schema, str | Path) else schema
     )
@@ -201,8 +202,3 @@ def _list_left_out(known: Sequence[str], secret: str | None) -> Iterator[str]:
             "Attribute inference was left out: name the attribute that nobody should learn "
             "(the secret)."
         )
-
-
-def _check_seed(seed: int) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")

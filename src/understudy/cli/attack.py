@@ -211,10 +211,10 @@ def membership(
     """
     from understudy.attacks import GameRules
     from understudy.attacks import membership as play
+    from understudy.data.streams import check_seed
 
     talk = Talk(quiet)
-    if seed is not None and seed < 0:
-        raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+    check_seed(seed)
     with talk.working("attacking") as progress:
         result = play(
             make_synthesizer(

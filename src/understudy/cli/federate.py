@@ -134,11 +134,12 @@ def federate(
     check_extra()
     from understudy.data.files import writable_file
     from understudy.data.schema import Schema
+    from understudy.data.streams import check_seed
     from understudy.encrypted.ways import federate_encrypted as learn_from_uploads
     from understudy.federation.client import HttpLink
     from understudy.federation.identity import Parties
     from understudy.federation.ways import federate as learned_together
-    from understudy.models.documents import MAX_ROWS_PER_SAMPLE
+    from understudy.models.documents import check_wanted_rows
 
     talk = Talk(quiet)
     check_output(output)
@@ -146,13 +147,9 @@ def federate(
     check_plan_given(way, schema, plan, uploads)
     if model is not None:
         writable_file(model, "model")
-    if rows is not None and not 0 <= rows <= MAX_ROWS_PER_SAMPLE:
-        raise InputError(
-            f"The number of rows must be a whole number from 0 to {MAX_ROWS_PER_SAMPLE:,}, not "
-            f"{rows!r}."
-        )
-    if seed is not None and seed < 0:
-        raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+    if rows is not None:
+        check_wanted_rows(rows)
+    check_seed(seed)
     if not 0 < patience < float("inf"):
         raise InputError(f"--patience must be a number of seconds above 0, not {patience!r}.")
     identity = identity_of(cert, key)

@@ -58,7 +58,8 @@ class Outputs:
     def check(self) -> None:
         """Refuse what could not be written, before anything is read."""
         from understudy.data.files import writable_file
-        from understudy.models.documents import MAX_ROWS_PER_SAMPLE
+        from understudy.data.streams import check_seed
+        from understudy.models.documents import check_wanted_rows
         from understudy.release.targets import check_target
 
         if self.report is None and (self.title or self.contact):
@@ -73,13 +74,9 @@ class Outputs:
         for path, what in ((self.model, "model"), (self.report, "report")):
             if path is not None:
                 writable_file(path, what)
-        if self.rows is not None and not 0 <= self.rows <= MAX_ROWS_PER_SAMPLE:
-            raise InputError(
-                f"The number of rows must be a whole number from 0 to {MAX_ROWS_PER_SAMPLE:,}, not "
-                f"{self.rows!r}."
-            )
-        if self.seed is not None and self.seed < 0:
-            raise InputError(f"The seed must be a whole number at or above 0, not {self.seed!r}.")
+        if self.rows is not None:
+            check_wanted_rows(self.rows)
+        check_seed(self.seed)
 
     def write(self, released: Model, talk: Talk) -> None:
         """Write everything; the model goes first, so that a pipe that closes early does not lose

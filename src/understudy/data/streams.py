@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import InputError
 from understudy.machine.plain_first import PlainFirst
 
 PLAIN_SECONDS, PLAIN_EVEN_SECONDS = 5e-9, 3e-7
@@ -21,6 +22,14 @@ PLAIN_SECONDS, PLAIN_EVEN_SECONDS = 5e-9, 3e-7
 BELOW_ONE = 1 - 2.0**-53
 
 _BLOCK = 1 << 14  # numbers at a time: what they need stays in the cache
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse what is no seed; None is one that the operating system draws."""
+    if seed is None:
+        return
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
 
 
 def chunk_randomness(entropy: Any, number: int) -> np.random.Generator:

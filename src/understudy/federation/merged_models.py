@@ -12,10 +12,11 @@ import numpy as np
 
 from understudy.data.files import read_json, write_json
 from understudy.data.schema import Schema
-from understudy.data.streams import chunk_randomness, draw_uniforms
+from understudy.data.streams import check_seed, chunk_randomness, draw_uniforms
 from understudy.data.tables import Table, write_table
 from understudy.errors import InputError
 from understudy.models.chunks import count_rows, join_tables
+from understudy.models.documents import check_wanted_rows
 from understudy.models.model import Model, as_in_file
 from understudy.models.parameters import round_to_total
 from understudy.privacy.ledger import Ledger
@@ -112,10 +113,8 @@ class MergedModels:
         if sizes.sum() <= 0:
             sizes = np.ones(len(sizes))
         wanted = self.rows if rows is None else rows
-        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
-            raise InputError(
-                f"The number of rows must be a whole number at or above 0, not {wanted!r}."
-            )
+        check_wanted_rows(wanted)
+        check_seed(seed)
         counts = round_to_total(wanted * sizes / sizes.sum())
         seeds = [None if seed is None else _part_seed(seed, place) for place in range(len(sizes))]
         return list(zip(self.models, counts.tolist(), seeds, strict=True))

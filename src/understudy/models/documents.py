@@ -25,6 +25,15 @@ understudy can read, too.
 MAX_ROWS_PER_SAMPLE = 10**12
 
 
+def check_wanted_rows(rows: Any) -> None:
+    """Refuse a number of rows that nothing could draw."""
+    if not _is_whole(rows, 0, MAX_ROWS_PER_SAMPLE):
+        raise InputError(
+            f"The number of rows must be a whole number from 0 to {MAX_ROWS_PER_SAMPLE:,}, not "
+            f"{rows!r}."
+        )
+
+
 def read_parts(document: Any, source: str) -> dict[str, Any]:
     """The parts of a model, by the names that its constructor has for them."""
     _check_format(document, source)

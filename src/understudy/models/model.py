@@ -27,7 +27,7 @@ from understudy.data.partitions import names_folder, write_folder
 from understudy.data.satisfying import satisfy
 from understudy.data.schema import Schema
 from understudy.data.spreadsheets import check_spreadsheet_output, disarm_formulas
-from understudy.data.streams import chunk_randomness
+from understudy.data.streams import check_seed, chunk_randomness
 from understudy.data.tables import Table, write_table
 from understudy.errors import InputError
 from understudy.models.chunks import CHUNK, count_rows, deal_chunks, draw_ahead, join_tables
@@ -35,10 +35,10 @@ from understudy.models.confining import confine_values
 from understudy.models.constraining import ModelRules
 from understudy.models.dependencies import learn_dependencies
 from understudy.models.documents import (
-    MAX_ROWS_PER_SAMPLE,
     MODEL_VERSION,
     NETWORK_ONLY,
     WITH_GAUSSIANS,
+    check_wanted_rows,
     read_parts,
 )
 from understudy.models.drawing import Picture, picture
@@ -309,8 +309,7 @@ class Model:
         """What draws the chunk of a given number, and how many chunks there are."""
         count = self.chunk_count(rows)
         wanted = self._count_wanted_rows(rows)
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+        check_seed(seed)
         if spread is None:
             if self.method.get("to_the_letter") is True:
                 spread = "independent"
@@ -418,15 +417,7 @@ class Model:
             raise InputError(
                 "This model does not know how many rows the original has; say how many you want."
             )
-        if (
-            isinstance(rows, bool)
-            or not isinstance(rows, int)
-            or not 0 <= rows <= MAX_ROWS_PER_SAMPLE
-        ):
-            raise InputError(
-                f"The number of rows must be a whole number from 0 to {MAX_ROWS_PER_SAMPLE:,}, not "
-                f"{rows!r}."
-            )
+        check_wanted_rows(rows)
         return rows
 
     # ---- answers without rows
