@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from understudy import Schema
+from understudy import InputError, Schema
 from understudy.privacy.features import Indicator, Number, _natural_steps, put_on_grid
 
 
@@ -85,3 +85,9 @@ def test_what_a_row_adds_in_steps(feature: Any, ball_step: Any, steps: Any, grid
         assert found.steps_to(centre - step * 0.1) == 0
     else:
         assert list(found.term.values) == steps
+
+
+def test_a_grid_has_two_numbers_at_least() -> None:
+    assert put_on_grid(Number("age", step=100), COLUMNS).term.range == (0, 1)
+    with pytest.raises(InputError, match="all of its numbers are one"):
+        put_on_grid(Number("age", step=300), COLUMNS)
