@@ -22,6 +22,7 @@ from understudy.federation.identity import Identity
 from understudy.federation.messages import Message
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import LedgerFile
+from understudy.privacy.mechanisms import SeededNoise
 
 EXACT = 1e4
 """So much epsilon that the noise is 0."""
@@ -75,6 +76,14 @@ def test_uploads_look_uniform_even_to_the_key_holder(parties):
     for upload in parties.uploads:
         for item in upload.items:
             assert all(key.decrypt(one).bit_length() > 1900 for one in item)
+
+
+def test_a_session_with_seeded_noise_is_not_called_private():
+    for noise, private in [(SeededNoise(1), False), (None, True)]:
+        some = gather([draw_rows(3), draw_rows(3)], tables=(marginal("a"),), noise=noise)
+        with EncryptedSession(some.link, some.store, epsilon=1.0):
+            [opened] = some.service._sessions.values()
+            assert opened.ledger.private is private
 
 
 def test_masks_and_blinds_are_new_each_time():

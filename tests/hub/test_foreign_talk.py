@@ -10,6 +10,7 @@ import pytest
 
 from examples import small_schema
 from limits import assert_limits
+from understudy.data.bits import Bits
 from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal
 from understudy.errors import InputError
@@ -39,10 +40,10 @@ def table(amount: float = 0.25, *names: str, bits: str | None = None) -> Message
     return write_question(Measure(marginals=asked, budget=Budget(amount)), bits)
 
 
-def talk(*said: Message | Exception, limit: int = 3) -> Any:
+def talk(*said: Message | Exception, limit: int = 3, epsilon: float = 1.0) -> Any:
     """A conversation in which the algorithm says this; what it heard, and what became of it."""
-    rows = {one.name: np.zeros(10, np.uint8) for one in SCHEMA.modelled}
-    curator = CentralCurator(Coded(SCHEMA, rows, 10, ()), Ledger(1.0), SeededNoise(0))
+    rows = {one.name: np.full(10, one.size - 1, np.uint8) for one in SCHEMA.modelled}
+    curator = CentralCurator(Coded(SCHEMA, rows, 10, ()), Ledger(epsilon), SeededNoise(0))
     waiting, heard, shown = list(said), [], []
 
     def receive() -> Message:
@@ -89,6 +90,27 @@ def test_a_refusal_costs_nothing_and_says_whether_it_is_for_the_budget() -> None
         assert len(found.ledger.entries) == 1
 
 
+def test_a_refusal_after_the_debit_ends_the_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may depend on the rows."""
+
+    def refuse(self: CentralCurator, question: Any) -> None:
+        self.ledger.debit("x", Budget(0.1), "m")
+        raise InputError("of the rows")
+
+    monkeypatch.setattr(CentralCurator, "_answer", refuse)
+    with pytest.raises(InputError, match="of the rows"):
+        talk(table(0.1), MODEL)
+
+
+def test_the_last_value_has_other_bits_in_gray() -> None:
+    """Of three values 2 is 10, and 11 in Gray code; all ten rows have it."""
+    for code, bits in [("binary", [0, 0, 10, 0]), ("gray", [0, 0, 0, 10])]:
+        names = [axis for axis in Bits(SCHEMA, code == "gray").schema.names if axis[0] == "b"]
+        asked = Measure(marginals=[marginal(*names)], budget=Budget(1e6))
+        found = talk(write_question(asked, code), MODEL, epsilon=2e6)
+        assert found.heard[1].arrays["numbers"].tolist() == bits
+
+
 def test_bits_are_asked_of_the_same_ledger() -> None:
     name = next(one.name for one in SCHEMA.modelled if one.size == 2)
     found = talk(table(0.5, name, bits="binary"), table(0.5, name, bits="gray"), table(0.1), MODEL)
@@ -131,7 +153,9 @@ def test_answers_fit_into_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of all tables together; of sums, in each group one, and one per feature and pair."""
 
     def read(question: Any) -> None:
-        read_question(write_question(question, None), DOMAIN, "epsilon")
+        found = read_question(write_question(question, None), DOMAIN, "epsilon")
+        assert type(found) is type(question)
+        assert found.budget == question.budget
 
     def draws(number: int) -> None:
         read(Draw(axes=marginal("a"), draws=number, budget=Budget(0.1)))
@@ -149,6 +173,11 @@ def test_answers_fit_into_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(questions, "MAX_NUMBERS", numbers - 1)
         with pytest.raises(InputError, match="numbers at most"):
             read(question)
+    content, arrays = tables.to_wire()
+    with pytest.raises(InputError, match="from one table"):
+        read_question(Message("draw", {**content, "draws": 1}, arrays), DOMAIN, "epsilon")
+    with pytest.raises(InputError, match="nobody"):
+        read(Draw(axes=marginal("nobody"), draws=1, budget=Budget(0.1)))
     choice = Choose(candidates=[marginal("a"), marginal("b")], score="R", budget=Budget(0.1))
     monkeypatch.setattr(questions, "MAX_CANDIDATES", 2)
     read(choice)

@@ -231,6 +231,11 @@ LIMITS = {
     "draws": (draw, [1], [0]),
     "price of draws": (lambda amount: draw(amount=amount), [TINY], [0.0, math.nan]),
     "price of tables": (lambda amount: measure(amount=amount), [1e-300], [0.0, math.nan]),
+    "share of a table": (
+        lambda weight: measure(1.0, weight, amount=1e-300),
+        [1.0, 1e-9],
+        [1e-40],
+    ),
     "weights of tables": (
         lambda weight: measure(1.0, weight),
         [1e-9, 2.0**53],

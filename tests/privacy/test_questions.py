@@ -128,7 +128,7 @@ def test_a_wire_without_tables_is_refused() -> None:
 
 
 def test_offsets_are_finite_numbers_for_each_candidate() -> None:
-    for offsets in ([1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], [1.0, np.nan], [np.inf, 1.0]):
+    for offsets in ([], [1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], [1.0, np.nan], [np.inf, 1.0]):
         question = Choose(
             candidates=[A, B], score="R", budget=Budget(0.5), offsets=np.array(offsets)
         )

@@ -125,6 +125,14 @@ def test_sums_by_the_nearest_point():
     assert found.sums is None
 
 
+def test_points_are_in_steps_from_the_centres_and_steps_count_by_units():
+    features = [Number("income", centre=2500, step=50.0, unit=100.0), Number("rooms")]
+    question = Sum(features=features, budget=Budget(1.0), nearest=[[3000.0, 2.0], [0, 5]])
+    nearest = question.summation(Domain(SCHEMA)).nearest
+    assert nearest.points == ((10.0, 2.0), (-50.0, 5.0))
+    assert nearest.weights == (0.5, 0.2)
+
+
 def test_a_ball_shortens_rows_and_never_lengthens_one():
     features = [Number("age", centre=50), Number("rooms")]
     wide = ask(features, ball=10.0)
