@@ -180,6 +180,14 @@ def test_a_spec_that_is_not_one_is_refused(name: str, spec: Any, words: str) -> 
         ("learn", {"epsilon": 1, "learner": "nothing"}, "no learner"),
         ("learn", {"epsilon": 1, "learner": "kmeans", "parameters": {"ledger": "x"}}, "ledger"),
         ("learn", {"epsilon": 1, "learner": "kmeans", "parameters": {"noise": 3}}, "noise"),
+        ("learn", {"epsilon": 1e9, "delta": 1e-6, "learner": "kmeans"}, "does not reach"),
+        ("synthesise", {"epsilon": 1e9, "delta": 1e-6}, "does not reach"),
+        ("synthesise", {"epsilon": 1e9, "delta": 1e-6, "algorithm": "0" * 64}, "does not reach"),
+        (
+            "learn",
+            {"epsilon": 1, "learner": "kmeans", "parameters": {"random_state": {"a": 1}}},
+            "random_state",
+        ),
     ],
 )
 def test_what_does_not_go_with_the_schema_is_refused_before_a_row_is_read(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy import InputError, Model, Schema, Table
+from understudy import MST, InputError, Model, Schema, Synthesizer, Table
 from understudy.data.encoding import encode
 from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
@@ -330,3 +330,19 @@ def test_where_single_columns_take_all_or_noise_is_nothing_there_is_a_model(
     method = Adaptive(delta=delta, refinement=0.0, **parameters)
     model = method.fit(table(rows), schema(), noise=SeededNoise(0), notify=lambda _: None)
     assert model.ledger.entries
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Adaptive(epsilon=1.0, neighbours="replace"),
+        Adaptive(epsilon=1e3, neighbours="replace"),
+        Adaptive(epsilon=1.0, delta=1e-6, neighbours="replace", target="a"),
+        MST(epsilon=1.0, neighbours="replace"),
+    ],
+    ids=["rounds", "one table", "target", "mst"],
+)
+def test_a_table_of_which_everybody_knows_that_it_is_empty_is_released(method: Synthesizer) -> None:
+    model = method.fit(table(0), schema(), noise=SeededNoise(0), notify=lambda _: None)
+    assert model.rows == model.sample(seed=0).rows == 0
+    assert model.sample(3, seed=0).rows == 3

@@ -38,7 +38,7 @@ from understudy.hub.operation_runs import (
 from understudy.models.constraining import check_constraints
 from understudy.models.documents import MAX_ROWS_PER_SAMPLE
 from understudy.models.model import Model
-from understudy.privacy.budget import check_delta, check_epsilon
+from understudy.privacy.budget import Currency, check_delta, check_epsilon
 from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.privacy.plan import plan
 from understudy.reports.release import report
@@ -106,10 +106,12 @@ class Synthesise(OperationRun):
         """Refuse parameters that do not go with the schema."""
         check_constraints(schema)
         if self.algorithm is not None:
-            Ledger(self.epsilon, self.delta, protected.neighbours, unit=protected.unit)
+            _check_accounting(self, protected, "gdp")
             return
         method = self._make(protected, {})
         method.check(schema)
+        if method.asks and method.renyi_order is None:
+            _check_accounting(self, protected, method.accounting)
         if method.name == "random" and self.rows is None:
             raise InputError("The random method measures nothing; say how many rows it is to draw.")
 
@@ -334,7 +336,7 @@ class Learn(OperationRun):
         if self.target is not None and self.target not in schema:
             raise InputError(f"The data set has no column {self.target!r}; check the name.")
         learner.check(schema, self.target)
-        Ledger(self.epsilon, self.delta, protected.neighbours, unit=protected.unit)
+        _check_accounting(self, protected, "rho")
 
     def price(self) -> tuple[float, float]:
         """All that the fit may ask."""
@@ -475,6 +477,12 @@ def _check_price(operation: OperationRun) -> None:
         object.__setattr__(operation, name, float(given))
     check_epsilon(operation.epsilon)
     check_delta(operation.delta)
+
+
+def _check_accounting(operation: Any, protected: Protected, accounting: Currency) -> None:
+    """Refuse what no ledger could account for: whoever computes would find out too late."""
+    currency: Currency = accounting if operation.delta else "epsilon"
+    Ledger(operation.epsilon, operation.delta, protected.neighbours, currency, unit=protected.unit)
 
 
 def _check_parameters(parameters: Any) -> None:

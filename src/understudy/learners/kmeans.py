@@ -41,6 +41,8 @@ MAX_ROUNDS = 7
 BEARABLE_NOISE = 0.45
 """There are as many rounds as leave the noise in a centre below this share of a row's length."""
 
+MAX_RANDOM_STATE = 2**63 - 1
+
 TRIES = 32
 """Of the starting points: the draw whose two closest points lie farthest apart."""
 
@@ -95,6 +97,8 @@ class KMeans(ClusterMixin, TransformerMixin, Learner):
         _check_whole("n_clusters", self.n_clusters, 1, 10_000)
         if self.max_iter is not None:
             _check_whole("max_iter", self.max_iter, 1, 1_000)
+        if self.random_state is not None:
+            _check_whole("random_state", self.random_state, 0, MAX_RANDOM_STATE)
         check_row_norm(self.row_norm)
 
     def _design_of_arrays(self, names: Sequence[str]) -> Design:

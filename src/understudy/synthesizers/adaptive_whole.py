@@ -38,9 +38,10 @@ def learn_all(learner: GraphicalLearner, budget: Budget, method: Mapping[str, An
     curator = learner.curator
     names = tuple(learner.sizes)
     [measured] = curator.measure([marginal(*names)], budget)
-    rows = learner.rows
-    if curator.rows is None:
+    rows, known = learner.rows, curator.rows
+    if known is None:
         rows = estimate_rows([measured])
+        known = round(rows)
     nodes = chain_nodes(names, project_counts(measured.counts, rows), measured.deviation)
     tables = (*learner.measured, MeasuredTable(names, measured.deviation))
     return Model(
@@ -48,6 +49,6 @@ def learn_all(learner: GraphicalLearner, budget: Budget, method: Mapping[str, An
         curator.schema,
         with_constants(nodes, curator.schema, rows),
         curator.ledger,
-        round(rows),
+        known,
         measurements=Measurements(tables=tables),
     )

@@ -125,10 +125,10 @@ class GraphicalLearner:
     @property
     def rows(self) -> float:
         """The number of rows: public, or estimated from all tables (and never more than can be
-        counted).
+        counted). One at least: shares are counts divided by it.
         """
         if self.curator.rows is not None:
-            return float(self.curator.rows)
+            return max(float(self.curator.rows), 1.0)
         return min(max(self.pool.total, 1.0), float(MAX_ROWS))
 
     def cells(self, group: Group) -> int:
@@ -298,12 +298,15 @@ class GraphicalLearner:
 
     def model(self, method: Mapping[str, Any]) -> Model:
         """The distribution as a model of the curator's rows, made by a method."""
+        rows = self.curator.rows
+        if rows is None:
+            rows = round(self.rows)
         return Model(
             method,
             (self._all_values or self).curator.schema,
             self.network(),
             self.curator.ledger,
-            round(self.rows),
+            rows,
             measurements=Measurements(tables=tuple(self.measured)),
         )
 
