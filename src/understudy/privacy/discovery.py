@@ -381,6 +381,8 @@ class Discovery:
 
     def _divide(self, rest: Budget, kinds: Mapping[str, Kind]) -> dict[str, Budget]:
         """Most of the rest goes to columns of words."""
+        if not kinds:
+            return {}
         weights = [WORDS_WEIGHT if kind.words else 1.0 for kind in kinds.values()]
         return dict(zip(kinds, rest.split(*weights), strict=True))
 
