@@ -163,7 +163,7 @@ def test_a_column_that_is_called_free_text_is_no_surprise(folder: Path) -> None:
     Path("form.json").write_text(json.dumps(form))
     options = ["--epsilon", 100, "--keep-going", "-o", "out.csv"]
     ran = fine("synthesize", "patients.csv", "--schema", "form.json", *options)
-    assert f"Nothing in {NAMES[0]}" not in ran.err
+    assert f"{NAMES[0]}: [text]" not in ran.err
 
 
 def test_standard_output_holds_rows_only(folder: Path) -> None:

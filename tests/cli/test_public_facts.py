@@ -205,8 +205,8 @@ def test_a_draft_may_be_completed_in_place(folder: Path) -> None:
 
 
 def _letters(folder: Path) -> None:
-    """A table with a column of rare words, and one that two values share."""
-    rows = "".join(f"V{i:05},{'yn'[i % 2]},letter {i}\n" for i in range(2000))
+    """A table with two columns of words that a few rows share each, and one of two values."""
+    rows = "".join(f"V{i % 400:05},{'yn'[i % 2]},letter {i % 300}\n" for i in range(2000))
     (folder / "letters.csv").write_text("visit,answered,remarks\n" + rows)
 
 

@@ -70,7 +70,9 @@ def test_junk_is_fit_for_nothing_and_says_why_worst_first(junk: Evaluation) -> N
     grades = [finding.grade for finding in junk.findings]
     assert grades == sorted(grades, key=["poor", "unknown", "fair", "good"].index)
     assert "good" not in grades
-    assert junk.verdict.uses[0].because == ("Lost columns: reason, job, derogatory, delinquent.")
+    assert junk.verdict.uses[0].because == (
+        "Lost columns: reason, job, derogatory, delinquent, ratio."
+    )
 
 
 def test_junk_differs_by_most_of_the_rows_on_original_values(junk: Evaluation) -> None:
@@ -82,6 +84,7 @@ def test_junk_differs_by_most_of_the_rows_on_original_values(junk: Evaluation) -
         "job": "replaced",
         "derogatory": "constant",
         "delinquent": "constant",
+        "ratio": "mostly replaced",
     }
     assert all(column.total_variation == 1 for column in junk.columns if column.state == "replaced")
 
@@ -200,6 +203,29 @@ def test_values_that_no_real_row_has_are_a_lost_column(real: Column, synthetic: 
     assert found.state == "replaced"
     assert found.total_variation == pytest.approx(1)
     assert found.not_real == pytest.approx(1)
+
+
+def test_a_column_of_which_most_rows_are_others_is_lost() -> None:
+    real = words(*"abcdefghij" * 10)
+    for named, state in ((49, "mostly replaced"), (50, "kept"), (51, "kept")):
+        assert column(real, words(*["a"] * named, *["other"] * (100 - named))).state == state
+
+
+@pytest.mark.parametrize(
+    ("cut", "words", "poor"), [(0, "", False), (20, "1 %", False), (80, "4 %", True)]
+)
+def test_real_numbers_beyond_every_synthetic_one_are_told(cut: int, words: str, poor: bool) -> None:
+    """Debts beside many zeros that became one are few rows: no distance shows them."""
+    debt = np.concatenate([np.zeros(1900), np.arange(1, 101.0)])
+    made = np.minimum(debt, 100 - cut)
+    real, synthetic = (
+        Table({"debt": Column("real", values), "n": Column("integer", np.arange(2000) % 7)})
+        for values in (debt, made)
+    )
+    found = evaluate(real, synthetic)
+    told = f"{words} of the real values of debt lie beyond every synthetic one."
+    assert (told in said(found, "values")) == bool(words)
+    assert ("exact numbers" in found.verdict.not_for) == poor
 
 
 def test_half_a_column_of_text_is_half_an_error() -> None:

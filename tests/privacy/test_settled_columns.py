@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from understudy import Adaptive, Independent, InputError, Table
+from understudy.auditing.discovery import finds_texts
+from understudy.auditing.subjects import exact_findings
+from understudy.auditing.unknown_pairs import own_word_pairs
 from understudy.data.attributes import Text
 from understudy.data.tables import Column
 from understudy.privacy.budget import total
-from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery import Discovery, discover
 from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
@@ -122,6 +126,28 @@ def test_where_nothing_else_is_left_a_release_stops() -> None:
     hopeless = run.find_hopeless()
     with pytest.raises(InputError, match="no word of remark, comment"):
         check_words(hopeless, run, keep_going=True)
+
+
+def test_a_table_without_any_cell_has_a_schema() -> None:
+    ledger = Ledger(20.0, 1e-9, threshold_delta=1e-9)
+    table = Table({"comment": words([""] * 2000), "remark": words([""] * 2000)})
+    schema = discover(table, ledger, ledger.budget, 1e-9, SeededNoise(1))
+    assert [attribute.replacement for attribute in schema if isinstance(attribute, Text)] == [
+        "",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_telling_text_and_empty_columns_loses_no_more_than_claimed(neighbours: Any) -> None:
+    """The audit's pairs: the exact loss of all that is asked until columns are left out."""
+    for epsilon in (0.1, 1.0, 5.0):
+        run_on = partial(finds_texts, epsilon)
+        pairs = own_word_pairs(neighbours)
+        findings = list(exact_findings("left out", epsilon, run_on, pairs))
+        assert findings
+        for finding in findings:
+            assert 0 < finding.measured <= epsilon * (1 + 1e-9)
 
 
 def test_a_release_says_what_it_left_out_and_writes_it() -> None:

@@ -34,6 +34,7 @@ from understudy.auditing.unknown_pairs import (
     beside_word_pairs,
     make_unknown_pairs,
     odd_cell_pairs,
+    own_word_pairs,
     pair_listed_words,
     shared_identifier_pairs,
     shared_number_pairs,
@@ -46,7 +47,8 @@ from understudy.data.schema import Category
 from understudy.data.tables import Column, Table
 from understudy.mechanisms.distributions import gaussian_tail, laplace_tail
 from understudy.privacy.budget import Budget, Currency, Neighbours
-from understudy.privacy.discovery import discover
+from understudy.privacy.discovery import Discovery, discover
+from understudy.privacy.discovery_draft import Draft
 from understudy.privacy.discovery_numbers import NumberFinder
 from understudy.privacy.discovery_questions import Asker, NoisyHistogram
 from understudy.privacy.discovery_scores import MIN_STEP, Kind
@@ -89,6 +91,9 @@ def discovery(
         run_on = partial(_discovers, epsilon, DELTA)
         name = f"choices of domains, zCDP, {relation}"
         yield from exact_findings(name, epsilon, run_on, pairs, DELTA)
+        run_on = partial(finds_texts, epsilon)
+        name = f"free text and empty columns, {relation}"
+        yield from exact_findings(name, epsilon, run_on, own_word_pairs(relation))
         run_on = partial(_looks_again, epsilon)
         name = f"words of a public list, {relation}"
         yield from exact_findings(name, epsilon, run_on, pair_listed_words(relation))
@@ -123,6 +128,19 @@ def without_schema(epsilon: float) -> dict[str, Synthesizer]:
         "privbayes, no schema": PrivBayes(**common),
         "privbayes, no schema, replace": PrivBayes(**common, neighbours="replace"),
     }
+
+
+def finds_texts(epsilon: float, pair: Pair) -> RunWithNoise:
+    """Discovery up to the columns that it leaves out, with the whole budget."""
+
+    def run(table: Table, noise: Noise) -> object:
+        ledger = Ledger(epsilon, NAMING_DELTA, pair.neighbours, "epsilon", NAMING_DELTA)
+        facts = Draft(table), ledger, ledger.budget, NAMING_DELTA
+        found = Discovery(*facts, noise, share=None)
+        found.count_rows()
+        return found.find_hopeless(), found.texts, found.empty_columns
+
+    return run
 
 
 def _discovers(epsilon: float, delta: float, pair: Pair) -> RunWithNoise:

@@ -102,6 +102,18 @@ def shared_identifier_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
     return (Pair(one, two, None, neighbours, "the only row of a school"),)
 
 
+def own_word_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """A row with a word of its own, beside such rows and beside words that many rows share."""
+    shared = [f"w{place % 30}" for place in range(60)]
+    own = [f"w{place}" for place in range(60)]
+    columns = {
+        "a word of its own among shared ones": (shared, "new"),
+        "one more word of its own": (own, "new"),
+        "the only word of a column": ([""] * 60, "new"),
+    }
+    return _one_cell_pairs(columns, neighbours)
+
+
 def pair_listed_words(neighbours: Neighbours) -> tuple[Pair, ...]:
     """Pairs that differ by a word of a public list."""
     return _one_cell_pairs(LISTED_WORDS, neighbours)

@@ -207,6 +207,7 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
         DRAFT_REMEDIES,
         check_outlook,
         check_present,
+        describe_left_out,
         name_empty,
     )
     from understudy.release.reservations import reserve
@@ -242,6 +243,7 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
             check_outlook(discovery.count_rows(), discovery, **terms)
             check_present(discovery.count_present(), discovery, **terms)
             discovered = discovery.find()
+        notes += describe_left_out(discovery)
         if discovered.empty:
             notes.append(name_empty(discovered))
         if left_out := source.describe_left_out():

@@ -230,7 +230,7 @@ def _say_undiscovered(released: Any, form: Form | None, talk: Talk) -> None:
     ]
     if names:
         talk.say(
-            f"Nothing in {', '.join(names)} stands out of the noise, so every row has [text], or "
-            "nothing, there; describe the column in a schema (understudy schema --blank), or give "
-            "more budget."
+            f"{', '.join(names)}: [text], or nothing, in every row; nothing was seen there but "
+            "empty cells, free text or noise. If there is more, describe the column in a schema "
+            "(understudy schema --blank)."
         )

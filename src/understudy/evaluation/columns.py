@@ -26,6 +26,9 @@ CONSTANT_SHARE, VARIED_SHARE = 0.999, 0.95
 real ones.
 """
 
+MAX_REPLACED = 0.5
+"""Of the rows: where more hold a value that no real row has, such as "other", a column is lost."""
+
 NUMBER_GRIDS = tuple(unit * 10.0**power for power in range(6, -7, -1) for unit in (5, 1))
 """Grids that numbers may lie on, the coarsest first."""
 
@@ -96,6 +99,7 @@ def _column(
         real_on_step=on_step[0],
         synthetic_on_step=on_step[1],
         beyond=_beyond(*values) if quantity else 0.0,
+        cut_off=_beyond(*reversed(values)) if quantity else 0.0,
     )
 
 
@@ -113,6 +117,8 @@ def _state(
         return "empty"
     if not synthetic[real > 0].sum():
         return "replaced"
+    if synthetic[real == 0].sum() > MAX_REPLACED:
+        return "mostly replaced"
     if shares[1].max() >= CONSTANT_SHARE and shares[0].max() <= VARIED_SHARE:
         return "constant"
     return "kept"

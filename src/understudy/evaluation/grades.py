@@ -39,6 +39,11 @@ LEAST_BEYOND, MAX_BEYOND, MAX_STRETCH = 0.001, 0.01, 1.5
 share that is too much, and how many times as wide a range may be.
 """
 
+LEAST_CUT_OFF, MAX_CUT_OFF = 0.01, 0.03
+"""Real numbers smaller or larger than every synthetic one: the share from which on it is said, and
+that which is too much.
+"""
+
 MAX_OUTSIDE = 0.01
 """The share of rows that may lie outside the schema's domain before it is poor."""
 

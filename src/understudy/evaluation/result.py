@@ -26,7 +26,7 @@ from understudy.evaluation.model_results import (
 
 Floats = NDArray[np.float64]
 
-ColumnState = Literal["kept", "absent", "replaced", "constant", "empty"]
+ColumnState = Literal["kept", "absent", "replaced", "mostly replaced", "constant", "empty"]
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,8 @@ class ColumnComparison:
         For numbers: mean, deviation, min, quartiles and max; empty for categories.
     state
         What became of the column: "kept", or lost: "absent" from the synthetic table, "replaced"
-        by values that no real row has, "constant" where the real one is not, "empty".
+        by values that no real row has, "mostly replaced", "constant" where the real one is not,
+        "empty".
     not_real
         The share of synthetic rows whose value falls where no real one does.
     real_outside
@@ -200,6 +201,8 @@ class ColumnComparison:
         The share of numbers other than 0 that lie on it.
     beyond
         The share of synthetic numbers that are smaller, or larger, than every real one.
+    cut_off
+        The share of real numbers that are smaller, or larger, than every synthetic one.
     """
 
     name: str
@@ -226,6 +229,7 @@ class ColumnComparison:
     real_on_step: float = 0.0
     synthetic_on_step: float = 0.0
     beyond: float = 0.0
+    cut_off: float = 0.0
 
     @property
     def lost(self) -> bool:

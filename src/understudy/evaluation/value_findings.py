@@ -19,9 +19,11 @@ from understudy.evaluation.grades import (
     GOOD_DISTANCE,
     GOOD_JOINT,
     LEAST_BEYOND,
+    LEAST_CUT_OFF,
     LEAST_JOINT_SHARE,
     MAX_BEYOND,
     MAX_CHANCE,
+    MAX_CUT_OFF,
     MAX_OUTSIDE,
     MAX_STRETCH,
     grade_value,
@@ -39,6 +41,7 @@ ComparedColumns = tuple[ColumnComparison, ...]
 _LOST = {
     "absent": "not in the synthetic table",
     "replaced": "no synthetic value is a real one",
+    "mostly replaced": "most rows hold a value that no real row has",
     "constant": "one value in every row",
     "empty": "no value in any row",
 }
@@ -181,8 +184,9 @@ def _of_numbers(columns: ComparedColumns, shape: TableShapes) -> Iterator[Graded
             f"({percent(uneven.kolmogorov_smirnov or 0.0)} by value, "
             f"{percent(uneven.kolmogorov_smirnov_binned or 0.0)} by bin)."
         )
-    said, worst_grade = _say_beyond(numbers)
-    sentence, grade = sentence + said, worse(grade, worst_grade)
+    for say in (_say_beyond, _say_cut_off):
+        said, worst_grade = say(numbers)
+        sentence, grade = sentence + said, worse(grade, worst_grade)
     rounded = [column for column in numbers if column.step is not None and not column.lost]
     if rounded:
         worst = max(rounded, key=lambda column: column.real_on_step - column.synthetic_on_step)
@@ -211,6 +215,22 @@ def _say_beyond(numbers: Sequence[ColumnComparison]) -> tuple[str, Grade]:
     if furthest.beyond > MAX_BEYOND or stretch > MAX_STRETCH:
         return f"{sentence}.", "poor"
     return f"{sentence}.", "fair"
+
+
+def _say_cut_off(numbers: Sequence[ColumnComparison]) -> tuple[str, Grade]:
+    """Real numbers smaller or larger than every synthetic one: a tail that was cut off, or amounts
+    beside many zeros that became one. Few rows, so that no distance shows it.
+    """
+    furthest = max(numbers, key=lambda column: column.cut_off)
+    if furthest.cut_off < LEAST_CUT_OFF:
+        return "", "good"
+    sentence = (
+        f" {percent(furthest.cut_off)} of the real values of {furthest.name} lie beyond every "
+        "synthetic one."
+    )
+    if furthest.cut_off > MAX_CUT_OFF:
+        return sentence, "poor"
+    return sentence, "fair"
 
 
 def _stretch(column: ColumnComparison) -> float:

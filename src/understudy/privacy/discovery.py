@@ -48,6 +48,7 @@ from understudy.privacy.discovery_budget import (
     FEW_TELLING,
     KINDS_STRENGTH,
     MAX_GROUPS,
+    MAX_HIDDEN_CELLS,
     MIN_NAMED,
     MIN_PARTS,
     MIN_RANGE_EVIDENCE,
@@ -473,7 +474,7 @@ class Discovery:
             tally = self._tallies[name]
             counts = [tally.present - tally.zeros, tally.zeros]
             asked = self.asker.histogram(f"cells of {name}", counts, cost, 0.0)
-            seen[name] = bool(asked.counts.sum() > SEEN_CELLS * 2**0.5 * asked.deviation)
+            seen[name] = self._may_hold(asked.counts[1], asked.deviation)
             # A deviation less, so that there is hardly less evidence than is counted on.
             fewer = int(asked.counts.sum()) - 2**0.5 * asked.deviation
             self._present[name] = min(max(fewer, self.rows / 10), self.rows)
@@ -519,10 +520,15 @@ class Discovery:
             tally = self._tallies[name]
             counts = [tally.present - tally.zeros]
             asked = self.asker.histogram(f"cells of {name} but zeros", counts, cost, 0.0)
-            seen[name] = bool(asked.counts[0] > SEEN_CELLS * asked.deviation)
+            seen[name] = self._may_hold(asked.counts[0], asked.deviation)
             fewer = int(asked.counts[0]) - asked.deviation
             self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
         return len(few) * exact(cost.amount), seen
+
+    def _may_hold(self, cells: int, deviation: float) -> bool:
+        """Whether cells that were counted are more than noise, or noise hides too many to tell."""
+        hidden = SEEN_CELLS * deviation
+        return bool(cells > hidden) or hidden > MAX_HIDDEN_CELLS * self.rows
 
     def _evidence(self, name: str) -> float:
         """By how much cells that are not empty can change the odds of a kind."""

@@ -65,8 +65,10 @@ FEW_TELLING, TELLING_DEVIATION, TELLING_SHARE = 0.3, 0.01, 0.03
 this noise, if that takes no larger share of what is left.
 """
 
-SEEN_CELLS = 2.0
-"""Deviations of the noise: a column of which no count of cells is larger is taken for empty."""
+SEEN_CELLS, MAX_HIDDEN_CELLS = 2.0, 0.2
+"""Deviations of the noise: a column of which no count of cells is larger is taken for empty, unless
+that is a larger part of the rows.
+"""
 
 TEXTS_SHARE = 0.05
 """Of what is left: the most that is spent on telling free text from words that are too rare."""
