@@ -188,6 +188,8 @@ def test_discovery_loses_what_it_claims(epsilon: float, monkeypatch: pytest.Monk
             # is complete only where one score rises and another falls. Whole runs lose more.
             # At a delta, half of an amount is less than half of an epsilon, if that is small.
             least = 0.3 if "at delta" in finding.unit else 0.5
+            if finding.subject.startswith("free text"):
+                least = 0.04  # columns are left out before most of the budget is asked for
             assert finding.measured >= least * finding.claimed, finding
         # The tail of the noise is bounded simply, and counts are whole numbers: delta is not used
         # up.
