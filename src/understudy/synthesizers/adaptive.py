@@ -79,7 +79,13 @@ than that."""
 
 RARE = 1.0
 """While relations are learned, the values of an attribute are merged that have fewer rows than this
-many deviations of the noise in a table of the first round."""
+many deviations of the noise in a table of the first round ..."""
+
+COARSE = 8.0
+LEAST_VALUES = 8
+"""... and neighbouring ones, where values are in order, until they have this many: about one in
+each cell of a table with another attribute. Where rows are even over values, this many are left:
+if noise hides those, too, there is no table to look for."""
 
 HOLDOUT_TABLES = 8
 """How many tables the holdout has at most."""
@@ -396,7 +402,9 @@ class Adaptive(Synthesizer):
         """The learner without values that tables of several attributes could not tell apart."""
         if self.target is not None:
             return merge_for_target(learner, self.target, budget)
-        return learner.merge_rare_values(RARE * self._find_noise(learner, budget))
+        noise = self._find_noise(learner, budget)
+        quota = min(COARSE * noise, learner.rows / LEAST_VALUES)
+        return learner.merge_rare_values(RARE * noise, quota)
 
     def _measure_with_target(
         self, learner: GraphicalLearner, groups: list[Group], budget: Budget

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from understudy.counting.column_checks import MAX_ROWS
 from understudy.counting.memory import MemoryCounter
 from understudy.data.marginals import Marginal, marginal
+from understudy.data.schema import Quantity
 from understudy.models.graphical import Group
 from understudy.models.graphical.descent import descend
 from understudy.models.graphical.fitting import Fit
-from understudy.models.graphical.merging import Merged, merge_rare, spread_values
+from understudy.models.graphical.merging import Merged, merge_neighbours, merge_rare, spread_values
 from understudy.models.graphical.pooling import Pool, parts_of
 from understudy.models.graphical.shrinkage import shrink_counts
 from understudy.models.measurements import MeasuredTable, Measurements
@@ -79,9 +80,9 @@ class GraphicalLearner:
         # the same answers.
         self._rng = np.random.default_rng(0)
 
-    def merge_rare_values(self, threshold: float) -> GraphicalLearner:
-        """One of the same single attributes in which rare values are merged, if there are any and
-        the curator can; else this one.
+    def merge_rare_values(self, threshold: float, quota: float) -> GraphicalLearner:
+        """One of the same single attributes in which rare values are merged, and neighbours where
+        values are in order, if there are any and the curator can; else this one.
 
         A table tells nothing of a value that has few rows against its noise. There may be many such
         values, and then no table with their attribute would ever be worth its noise. Which
@@ -92,11 +93,17 @@ class GraphicalLearner:
         ----------
         threshold
             Values with fewer rows than that are rare.
+        quota
+            Values that are in order are merged with their neighbours until they have that many
+            rows.
         """
-        merged = {
-            name: merge_rare(self.pool.table((name,)), self._find_threshold(name, threshold))
-            for name in self.sizes
-        }
+        merged = {}
+        for name in self.sizes:
+            counts, attribute = self.pool.table((name,)), self.curator.schema[name]
+            if isinstance(attribute, Quantity):
+                merged[name] = merge_neighbours(counts, quota, ordered=attribute.bins)
+            else:
+                merged[name] = merge_rare(counts, self._find_threshold(name, threshold))
         return self.merge_values(merged)
 
     def merge_values(self, merged: Mapping[str, Merged]) -> GraphicalLearner:
@@ -271,6 +278,10 @@ class GraphicalLearner:
         """
         if self._all_values is not None and self._all_values.sizes[name] < LARGE_DOMAIN:
             return self._all_values.one_way_noise(name)
+        return self.merged_noise(name)
+
+    def merged_noise(self, name: str) -> float:
+        """The same of values as they are merged: what tables of several attributes can tell of."""
         likely = project_counts(self.pool.table((name,)), self.rows)
         deviation = self.pool.deviation((name,))
         return math.sqrt(2 / math.pi) * deviation * np.count_nonzero(likely)
