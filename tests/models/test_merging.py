@@ -168,6 +168,8 @@ def test_neighbours_are_merged_where_values_are_in_order() -> None:
     merged = learner.merge_rare_values(20.0, 150.0)
     assert merged.sizes == {"number": 5, "word": 10}
     assert merged._merged["number"].codes.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert merged.cells(("number", "word")) == 50
+    assert merged.fit.cells_with([("number", "word")]) == pytest.approx(100)  # so many in the model
 
 
 def test_values_of_a_large_column_are_rare_within_two_deviations_of_its_own_noise() -> None:

@@ -118,6 +118,11 @@ class GraphicalLearner:
             return self
         other = GraphicalLearner(curator)
         other._merged, other._all_values, other.measured = merged, self, self.measured
+        # Bins are told apart again in the model: its cells are those of all of them.
+        ordered = [a.name for a in self.curator.schema.modelled if isinstance(a, Quantity)]
+        counted = {name: self.sizes[name] for name in ordered if self.sizes.get(name, 0) > 1}
+        counted = {name: size for name, size in counted.items() if size < LARGE_DOMAIN}
+        other.fit = Fit(other.sizes, counted)
         for name in self.sizes:
             counts, deviation = self.pool.table((name,)), self.pool.deviation((name,))
             other._add_single(name, np.rint(counts).astype(np.int64), deviation)
