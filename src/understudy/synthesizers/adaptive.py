@@ -113,8 +113,8 @@ class Adaptive(Synthesizer):
         with it before anything is selected; then only marginals are that hold it and columns that
         were seen to tell something of it.
     order
-        The most attributes that a measured marginal has; more where rows and budget pay for one of
-        all attributes.
+        The most attributes that a measured marginal has; one more, or all, where rows and budget
+        pay for such a table nearly without noise.
     max_cells
         The most cells that the cliques of the model have together: larger is more accurate, slower,
         and makes larger model files. By default as many as rows and budget can pay for, from
