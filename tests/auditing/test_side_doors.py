@@ -215,7 +215,8 @@ def test_which_values_are_merged_follows_from_what_was_released(
     table_with: Callable[..., Table],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("understudy.synthesizers.adaptive.RARE", 100.0)
+    for limit, value in {"RARE": 100.0, "COARSE": 100.0, "LARGER_NOISE": 1e3}.items():
+        monkeypatch.setattr(f"understudy.synthesizers.adaptive.{limit}", value)
     merges: list[bytes] = []
     merge = CentralCurator.merge_values
 

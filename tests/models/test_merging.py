@@ -131,7 +131,7 @@ def test_single_columns_are_measured_with_all_values_also_where_some_are_merged(
     singles = [("fine",), ("coarse",), ("other",)]
     learner = GraphicalLearner(curator)
     learner.measure(singles, Budget(3.0).equally(3))
-    merged = learner.merge_rare_values(20.0)
+    merged = learner.merge_rare_values(20.0, 0.0)
     assert merged.sizes["fine"] < 100
     before = learner.one_way_noise("fine")
     assert merged.one_way_noise("fine") == before
@@ -146,11 +146,37 @@ def test_single_columns_are_measured_with_all_values_also_where_some_are_merged(
     assert np.abs(np.bincount(drawn, minlength=400) - exact).sum() < 0.1 * 2000
 
 
+def test_neighbours_are_merged_where_values_are_in_order() -> None:
+    """Words are merged where they are rare alone: none is next to another."""
+    rng = np.random.default_rng(0)
+    drawn = {name: rng.integers(0, 10, 1000) for name in ("number", "word")}
+    words = tuple(f"w{place}" for place in range(10))
+    table = Table(
+        {
+            "number": Column("integer", drawn["number"]),
+            "word": Column("text", drawn["word"].astype(np.uint8), words),
+        }
+    )
+    entries = {
+        "number": {"kind": "integer", "min": 0, "max": 9, "bins": 10},
+        "word": {"kind": "categorical", "values": list(words)},
+    }
+    schema = Schema.from_dict({"attributes": entries})
+    learner = GraphicalLearner(CentralCurator(encode(table, schema), Ledger(1e6), SeededNoise(0)))
+    learner.measure([("number",), ("word",)], Budget(1e4).equally(2))
+    assert learner.merge_rare_values(20.0, 0.0) is learner
+    merged = learner.merge_rare_values(20.0, 150.0)
+    assert merged.sizes == {"number": 5, "word": 10}
+    assert merged._merged["number"].codes.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert merged.cells(("number", "word")) == 50
+    assert merged.fit.cells_with([("number", "word")]) == pytest.approx(100)  # so many in the model
+
+
 def test_values_of_a_large_column_are_rare_within_two_deviations_of_its_own_noise() -> None:
     table, schema = make_large(2000)
     learner = GraphicalLearner(CentralCurator(encode(table, schema), Ledger(1e6), SeededNoise(0)))
     learner.measure([("fine",), ("coarse",), ("other",)], Budget(0.3).equally(3))
-    merged = learner.merge_rare_values(0.0)
+    merged = learner.merge_rare_values(0.0, 0.0)
     assert merged.sizes["fine"] < 60  # far more of 400 empty values exceed 0
     assert merged.one_way_noise("fine") < learner.one_way_noise("fine")
 

@@ -175,6 +175,28 @@ def test_all_columns_are_no_table_where_others_are_asked_for(asked: dict[str, An
     assert set(SIZES) not in tables_of(fitted(epsilon=100.0, **({"max_cells": None} | asked)))
 
 
+def test_larger_tables_are_measured_where_noise_leaves_them_nearly_as_they_are() -> None:
+    """Here e is told by three others together, and by fewer not at all."""
+    rng = np.random.default_rng(5)
+    drawn = {name: rng.integers(0, 2, 20_000) for name in SIZES}
+    drawn["e"] = (drawn["a"] + drawn["b"] + drawn["f"]) % 2
+    rows = Table({name: Column("integer", column) for name, column in drawn.items()})
+    entries = {name: {"kind": "integer", "min": 0, "max": 1, "bins": 2} for name in SIZES}
+    known = Schema.from_dict({"attributes": entries})
+
+    def measured(**parameters: Any) -> set[int]:
+        usual = {"epsilon": 3.0, "delta": 1e-6, "max_cells": LEAST_CELLS}
+        method = Adaptive(**(usual | parameters))
+        model = method.fit(rows, known, noise=SeededNoise(0))
+        return {len(group) for group in tables_of(model)}
+
+    assert 4 in measured()
+    assert max(measured(epsilon=0.02)) < 4
+    assert max(measured(order=2)) < 4
+    assert max(measured(target="e")) < 4
+    assert max(measured(workload=[("a", "b", "e")])) < 4
+
+
 def test_a_workload_and_a_target_steer_what_is_measured() -> None:
     inside = tables_of(fitted(workload=[("a", "b"), ("c", "d", "f")]))
     assert all(

@@ -19,12 +19,15 @@ from understudy.synthesizers.adaptive_rounds import (
 )
 
 
-def learner(sizes: dict[str, int], deviation: float, rows: float = 1000.0) -> Any:
-    """One that knows single columns up to noise of a deviation."""
+def learner(sizes: dict[str, int], deviation: float, rows: float = 1000.0, merged: int = 1) -> Any:
+    """One that knows single columns up to noise of a deviation, with this many values merged into
+    one each.
+    """
     return SimpleNamespace(
         sizes=sizes,
         rows=rows,
-        one_way_noise=lambda name: 0.8 * deviation * sizes[name],
+        one_way_noise=lambda name: 0.8 * deviation * sizes[name] * merged,
+        merged_noise=lambda name: 0.8 * deviation * sizes[name],
         pool=SimpleNamespace(deviation=lambda group: deviation),
         curator=SimpleNamespace(mean_noise=lambda cost: mean_integer_noise(cost, "add_remove")),
     )
@@ -56,6 +59,14 @@ def test_a_pair_of_two_values_each_tells_as_much_of_them_as_tables_of_their_own(
     large = OneWayWorth(learner(LARGE, 10.0))
     [pair] = large.rows_beside(cost, members[:1], np.array([100.0]))
     assert pair == pytest.approx(np.sqrt(0.8) * large.rows(cost), rel=1e-3)
+
+
+def test_a_table_of_merged_values_tells_nothing_of_those_inside() -> None:
+    """Of ten values that were merged into two it tells a twenty-fifth of the squares."""
+    members, cost = np.array([[0, 1, -1]]), Budget(1e-6, "rho")
+    worth = OneWayWorth(learner(BINARY, 10.0, merged=5))
+    [pair] = worth.rows_beside(cost, members, np.array([4.0]))
+    assert pair == pytest.approx(np.sqrt(1 - 1 / 25) * worth.rows(cost), rel=1e-3)
 
 
 @pytest.mark.parametrize("currency", ["rho", "epsilon"])

@@ -67,12 +67,25 @@ the rest."""
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
 
-MAX_TRIPLES = 50_000
-"""Where there would be more groups of three attributes, only pairs are considered."""
+MAX_SELECTABLE_GROUPS = 50_000
+"""Where there would be more groups of so many attributes, only smaller ones are considered."""
+
+MAX_LARGER_ORDER = 4
+LARGER_NOISE = 0.05
+MAX_LARGER_CELLS = 5_000
+"""Groups of more than ``order`` attributes, up to this many, are considered where noise would move
+no more than this share of the rows in a table of the first round, and the table has no more cells
+than that."""
 
 RARE = 1.0
 """While relations are learned, the values of an attribute are merged that have fewer rows than this
-many deviations of the noise in a table of the first round."""
+many deviations of the noise in a table of the first round ..."""
+
+COARSE = 8.0
+LEAST_VALUES = 8
+"""... and neighbouring ones, where values are in order, until they have this many: about one in
+each cell of a table with another attribute. Where rows are even over values, this many are left:
+if noise hides those, too, there is no table to look for."""
 
 HOLDOUT_TABLES = 8
 """How many tables the holdout has at most."""
@@ -100,8 +113,8 @@ class Adaptive(Synthesizer):
         with it before anything is selected; then only marginals are that hold it and columns that
         were seen to tell something of it.
     order
-        The most attributes that a measured marginal has; more where rows and budget pay for one of
-        all attributes.
+        The most attributes that a measured marginal has; one more, or all, where rows and budget
+        pay for such a table nearly without noise.
     max_cells
         The most cells that the cliques of the model have together: larger is more accurate, slower,
         and makes larger model files. By default as many as rows and budget can pay for, from
@@ -225,7 +238,8 @@ class Adaptive(Synthesizer):
         found = False
         if groups and rest.amount > 0:
             learner = self._merge_values(learner, rest)
-            groups, rest = self._measure_with_target(learner, self._find_groups(learner), rest)
+            groups = self._find_groups(learner, self._find_larger_cells(learner, rest))
+            groups, rest = self._measure_with_target(learner, groups, rest)
             learner.refit(ROUND_SWEEPS)
         if groups:
             rounds = Rounds(learner, groups, self._find_limits(learner, budget, rest))
@@ -292,14 +306,35 @@ class Adaptive(Synthesizer):
         sizes = {a.name: a.sizes_by_level() for a in schema.modelled if a.size > 1}
         return holdout_marginals(sizes, HOLDOUT_TABLES)
 
-    def _find_groups(self, learner: GraphicalLearner) -> list[Group]:
+    def _find_larger_cells(self, learner: GraphicalLearner, left: Budget) -> float:
+        """The most cells of a table of more than ``order`` attributes: nearly exact in the first
+        round.
+        """
+        if self.target is not None or self.order < 3:
+            return 0.0
+        noise = MEAN_OF_DEVIATION * self._find_noise(learner, left)
+        if noise <= 0:  # reports, which were paid for before
+            return 0.0
+        return min(LARGER_NOISE * learner.rows / noise, MAX_LARGER_CELLS)
+
+    def _find_groups(self, learner: GraphicalLearner, larger_cells: float = 0.0) -> list[Group]:
         """All groups that may be measured: two attributes or more, within the workload, not too
         large.
+
+        Parameters
+        ----------
+        learner
+            Whose attributes.
+        larger_cells
+            Groups of more than ``order`` attributes have no more cells than that.
         """
         names = list(learner.sizes)
         order = self.order
+        if larger_cells >= min(learner.sizes.values()) ** (order + 1):
+            order = max(order, MAX_LARGER_ORDER)
         while (
-            order > 2 and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MAX_TRIPLES
+            order > 2
+            and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MAX_SELECTABLE_GROUPS
         ):
             order -= 1
         wholes = [set(group) for group in self.workload] or [set(names)]
@@ -313,6 +348,7 @@ class Adaptive(Synthesizer):
             for group in found
             if (self.target is None or self.target in group)
             and learner.cells(group) <= (self.max_cells or MOST_CELLS)
+            and (len(group) <= self.order or learner.cells(group) <= larger_cells)
         ]
 
     def _find_limits(self, learner: GraphicalLearner, whole: Budget, left: Budget) -> Limits:
@@ -366,7 +402,9 @@ class Adaptive(Synthesizer):
         """The learner without values that tables of several attributes could not tell apart."""
         if self.target is not None:
             return merge_for_target(learner, self.target, budget)
-        return learner.merge_rare_values(RARE * self._find_noise(learner, budget))
+        noise = self._find_noise(learner, budget)
+        quota = min(COARSE * noise, learner.rows / LEAST_VALUES)
+        return learner.merge_rare_values(RARE * noise, quota)
 
     def _measure_with_target(
         self, learner: GraphicalLearner, groups: list[Group], budget: Budget

@@ -50,8 +50,9 @@ class OneWayWorth:
     and in those that depend on it (``DEPENDENTS_WORTH``). So both gain alike where D^2 is d (d - 1)
     / 2 times what the mean of K^2 falls by. How far it falls follows from precisions (one over the
     variance of noise), which add up: from p to p + x, K^2 falls to p / (p + x) of what it was. A
-    table of several attributes tells of each one, too: with 1 / b of its precision where b cells
-    are summed. All of it follows from prices, and from rows and noise as released.
+    table of several attributes tells of each one, too, but only of values as they are merged in it:
+    with 1 / b of its precision where b cells are summed. All of it follows from prices, and from
+    rows and noise as released.
 
     A part of the budget goes to single attributes such that the sum of all K^2 falls most: K is the
     number of values that have rows at all, times the noise in each, and precision grows with a
@@ -74,6 +75,7 @@ class OneWayWorth:
         """Look at what is known of single attributes by now."""
         learner = self.learner
         self.squares = np.array([learner.one_way_noise(name) for name in learner.sizes]) ** 2
+        self.merged_squares = np.array([learner.merged_noise(name) for name in learner.sizes]) ** 2
         deviations = np.array([learner.pool.deviation((name,)) for name in learner.sizes])
         self.known = 1 / np.maximum(deviations, LEAST_NOISE) ** 2
 
@@ -102,7 +104,7 @@ class OneWayWorth:
             How many cells each table has.
         """
         summed = cells[:, None] / np.append(self.sizes, 1.0)[members]
-        squares, known = np.append(self.squares, 0.0), np.append(self.known, 1.0)
+        squares, known = np.append(self.merged_squares, 0.0), np.append(self.known, 1.0)
         told = self._precision(cost) / summed
         falls = (squares[members] * told / (known[members] + told)).sum(axis=1) / len(self.sizes)
         return np.sqrt(np.maximum(self.rows(cost) ** 2 - self.tables * falls, 0.0))

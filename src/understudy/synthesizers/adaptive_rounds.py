@@ -280,7 +280,7 @@ class Rounds:
         """How many cells all cliques may have now: more as the budget is spent."""
         spent = 1 - self.left.amount / self.limits.budget.amount
         allowed = self.limits.max_cells * max(spent, FIRST_CELLS_SHARE)
-        return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
+        return max(allowed, self.learner.fit.cells_with(())) * (1 + 1e-9)
 
 
 def find_selection_share(cells: NDArray[np.float64]) -> float:

@@ -36,10 +36,12 @@ class Fit:
     ----------
     sizes
         How many values each attribute has.
+    counted
+        As how many values some of them count in :meth:`cells_with`.
     """
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self.attributes = Attributes(sizes)
+    def __init__(self, sizes: Mapping[str, int], counted: Mapping[str, int] | None = None) -> None:
+        self.attributes = Attributes(sizes, counted)
         self.factors: dict[Group, Floats] = {
             (name,): np.zeros(size) for name, size in sizes.items()
         }

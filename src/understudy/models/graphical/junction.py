@@ -36,13 +36,22 @@ class Branch:
 
 
 class Attributes:
-    """The attributes of a model by number, with the arithmetic of cliques over them."""
+    """The attributes of a model by number, with the arithmetic of cliques over them.
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+    Parameters
+    ----------
+    sizes
+        How many values each has.
+    counted
+        As how many values some of them count where it is asked how many cells cliques have.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], counted: Mapping[str, int] | None = None) -> None:
         self.names = list(sizes)
         self.sizes = dict(sizes)
         self._number = {name: place for place, name in enumerate(self.names)}
-        self._logs = np.log(np.array(list(sizes.values()), dtype=np.float64))
+        values = {**sizes, **(counted or {})}
+        self._logs = np.log(np.array([values[name] for name in sizes], dtype=np.float64))
 
     def sort(self, names: Iterable[str]) -> Group:
         """The names as a group."""

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from understudy.counting.column_checks import MAX_ROWS
 from understudy.counting.memory import MemoryCounter
 from understudy.data.marginals import Marginal, marginal
+from understudy.data.schema import Quantity
 from understudy.models.graphical import Group
 from understudy.models.graphical.descent import descend
 from understudy.models.graphical.fitting import Fit
-from understudy.models.graphical.merging import Merged, merge_rare, spread_values
+from understudy.models.graphical.merging import Merged, merge_neighbours, merge_rare, spread_values
 from understudy.models.graphical.pooling import Pool, parts_of
 from understudy.models.graphical.shrinkage import shrink_counts
 from understudy.models.measurements import MeasuredTable, Measurements
@@ -79,9 +80,9 @@ class GraphicalLearner:
         # the same answers.
         self._rng = np.random.default_rng(0)
 
-    def merge_rare_values(self, threshold: float) -> GraphicalLearner:
-        """One of the same single attributes in which rare values are merged, if there are any and
-        the curator can; else this one.
+    def merge_rare_values(self, threshold: float, quota: float) -> GraphicalLearner:
+        """One of the same single attributes in which rare values are merged, and neighbours where
+        values are in order, if there are any and the curator can; else this one.
 
         A table tells nothing of a value that has few rows against its noise. There may be many such
         values, and then no table with their attribute would ever be worth its noise. Which
@@ -92,11 +93,17 @@ class GraphicalLearner:
         ----------
         threshold
             Values with fewer rows than that are rare.
+        quota
+            Values that are in order are merged with their neighbours until they have that many
+            rows.
         """
-        merged = {
-            name: merge_rare(self.pool.table((name,)), self._find_threshold(name, threshold))
-            for name in self.sizes
-        }
+        merged = {}
+        for name in self.sizes:
+            counts, attribute = self.pool.table((name,)), self.curator.schema[name]
+            if isinstance(attribute, Quantity):
+                merged[name] = merge_neighbours(counts, quota, ordered=attribute.bins)
+            else:
+                merged[name] = merge_rare(counts, self._find_threshold(name, threshold))
         return self.merge_values(merged)
 
     def merge_values(self, merged: Mapping[str, Merged]) -> GraphicalLearner:
@@ -111,6 +118,11 @@ class GraphicalLearner:
             return self
         other = GraphicalLearner(curator)
         other._merged, other._all_values, other.measured = merged, self, self.measured
+        # Bins are told apart again in the model: its cells are those of all of them.
+        ordered = [a.name for a in self.curator.schema.modelled if isinstance(a, Quantity)]
+        counted = {name: self.sizes[name] for name in ordered if self.sizes.get(name, 0) > 1}
+        counted = {name: size for name, size in counted.items() if size < LARGE_DOMAIN}
+        other.fit = Fit(other.sizes, counted)
         for name in self.sizes:
             counts, deviation = self.pool.table((name,)), self.pool.deviation((name,))
             other._add_single(name, np.rint(counts).astype(np.int64), deviation)
@@ -271,6 +283,10 @@ class GraphicalLearner:
         """
         if self._all_values is not None and self._all_values.sizes[name] < LARGE_DOMAIN:
             return self._all_values.one_way_noise(name)
+        return self.merged_noise(name)
+
+    def merged_noise(self, name: str) -> float:
+        """The same of values as they are merged: what tables of several attributes can tell of."""
         likely = project_counts(self.pool.table((name,)), self.rows)
         deviation = self.pool.deviation((name,))
         return math.sqrt(2 / math.pi) * deviation * np.count_nonzero(likely)

@@ -1,5 +1,5 @@
-"""Rare values of large attributes, taken as one while a model is learned, and told apart again in
-the model by what is known of the attribute alone.
+"""Rare values, and neighbours where values are in order, taken as one while a model is learned, and
+told apart again in the model by what is known of the attribute alone.
 """
 
 from __future__ import annotations
