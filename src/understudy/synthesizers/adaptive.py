@@ -256,9 +256,16 @@ class Adaptive(Synthesizer):
             return Budget(0.0, budget.currency), budget
         return budget.split(self.holdout, 1 - self.holdout)
 
-    @staticmethod
-    def _polish(learner: GraphicalLearner) -> None:
-        """The last fit: nothing is measured any more, so it takes its time."""
+    def _polish(self, learner: GraphicalLearner) -> None:
+        """The last fit: nothing is measured any more, so it takes its time.
+
+        With a target no value is left without any rows of a class because of noise: a classifier
+        would take that for certain.
+        """
+        if self.target is not None:
+            learner.shrink_tables()
+            learner.refit(LAST_SWEEPS)
+            return
         learner.shrink_singles()
         learner.refit(LAST_SWEEPS)
         learner.descend(DESCENT_STEPS)
