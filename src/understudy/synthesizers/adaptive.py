@@ -67,6 +67,9 @@ the rest."""
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
 
+MAX_SHRUNK_CELLS = 256
+"""With a target, tables are shrunk at last where none has more cells than this."""
+
 MAX_TRIPLES = 50_000
 """Where there would be more groups of three attributes, only pairs are considered."""
 
@@ -260,9 +263,10 @@ class Adaptive(Synthesizer):
         """The last fit: nothing is measured any more, so it takes its time.
 
         With a target no value is left without any rows of a class because of noise: a classifier
-        would take that for certain.
+        would take that for certain. Large tables are another matter: most of their cells are empty.
         """
-        if self.target is not None:
+        largest = max(learner.cells(group) for group in learner.fit.groups)
+        if self.target is not None and largest <= MAX_SHRUNK_CELLS:
             learner.shrink_tables()
             learner.refit(LAST_SWEEPS)
             return

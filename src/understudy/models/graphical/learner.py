@@ -46,9 +46,6 @@ deviations of their own noise."""
 DESCENT_CELLS = 500_000
 """A descent takes at most as many steps as add up to this many cells of the model."""
 
-MAX_SHRUNK_CELLS = 10_000
-"""Larger tables of several attributes are not shrunk: it takes long, and most cells are empty."""
-
 SCALINGS = 5
 """How often a table is scaled to its margins."""
 
@@ -262,7 +259,7 @@ class GraphicalLearner:
         likely ones.
         """
         table = self._likely.table(group)
-        if not self._shrinks_tables or len(group) == 1 or table.size > MAX_SHRUNK_CELLS:
+        if not self._shrinks_tables or len(group) == 1:
             return project_counts(table, self.rows)
         likely = shrink_counts(table.ravel(), self.pool.deviation(group), self.rows)
         return likely.reshape(table.shape)
