@@ -67,6 +67,9 @@ the rest."""
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
 
+MAX_SHRUNK_CELLS = 256
+"""With a target, tables are shrunk at last where none has more cells than this."""
+
 MAX_SELECTABLE_GROUPS = 50_000
 """Where there would be more groups of so many attributes, only smaller ones are considered."""
 
@@ -270,9 +273,17 @@ class Adaptive(Synthesizer):
             return Budget(0.0, budget.currency), budget
         return budget.split(self.holdout, 1 - self.holdout)
 
-    @staticmethod
-    def _polish(learner: GraphicalLearner) -> None:
-        """The last fit: nothing is measured any more, so it takes its time."""
+    def _polish(self, learner: GraphicalLearner) -> None:
+        """The last fit: nothing is measured any more, so it takes its time.
+
+        With a target no value is left without any rows of a class because of noise: a classifier
+        would take that for certain. Large tables are another matter: most of their cells are empty.
+        """
+        largest = max(learner.cells(group) for group in learner.fit.groups)
+        if self.target is not None and largest <= MAX_SHRUNK_CELLS:
+            learner.shrink_tables()
+            learner.refit(LAST_SWEEPS)
+            return
         learner.shrink_singles()
         learner.refit(LAST_SWEEPS)
         learner.descend(DESCENT_STEPS)

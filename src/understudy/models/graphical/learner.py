@@ -72,6 +72,8 @@ class GraphicalLearner:
         self.pool = Pool(self.sizes)
         self._likely = self.pool
         """What the distribution is fitted to: the pool, until single attributes are shrunk."""
+        self._shrinks_tables = False
+        """Whether it is fitted to the likely tables of several attributes, too."""
         self.fit = Fit(self.sizes)
         self.measured: list[MeasuredTable] = []
         self._settled: set[Group] = set()
@@ -161,7 +163,7 @@ class GraphicalLearner:
                 if learner is not self:
                     self._add_single(groups[place][0], found.counts, float(found.deviation))
         self.fit.add(groups)
-        self._likely = self.pool
+        self._likely, self._shrinks_tables = self.pool, False
         changed = {name for group in groups for name in group}
         self._targets = {
             group: target for group, target in self._targets.items() if changed.isdisjoint(group)
@@ -217,6 +219,11 @@ class GraphicalLearner:
         self._likely = self.pool.replace_singles(self._shrink)
         self._targets = {}
 
+    def shrink_tables(self) -> None:
+        """The same for tables of several attributes: what noise hides is not fitted to be none."""
+        self.shrink_singles()
+        self._shrinks_tables = True
+
     def _shrink(self, name: str) -> NDArray[np.float64]:
         """The likely table of a single attribute."""
         group = (name,)
@@ -250,7 +257,7 @@ class GraphicalLearner:
         What was measured since of other attributes changes no more than the number of rows.
         """
         if group not in self._targets:
-            table = project_counts(self._likely.table(group), self.rows) / self.rows
+            table = self._estimate(group) / self.rows
             margins = [
                 (place, self._target((*group[:place], *group[place + 1 :])))
                 for place in range(len(group))
@@ -258,6 +265,16 @@ class GraphicalLearner:
             ]
             self._targets[group] = _scale_to_margins(table, margins)
         return self._targets[group]
+
+    def _estimate(self, group: Group) -> NDArray[np.float64]:
+        """The counts that a group's table should have: the nearest to what was measured, or the
+        likely ones.
+        """
+        table = self._likely.table(group)
+        if not self._shrinks_tables or len(group) == 1:
+            return project_counts(table, self.rows)
+        likely = shrink_counts(table.ravel(), self.pool.deviation(group), self.rows)
+        return likely.reshape(table.shape)
 
     def estimate_tables(self, marginals: Sequence[Marginal]) -> list[NDArray[np.float64]]:
         """The tables of any marginals, counted in rows that are drawn from the distribution.
