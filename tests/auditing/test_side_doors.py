@@ -220,7 +220,7 @@ def test_which_values_are_merged_follows_from_what_was_released(
     merges: list[bytes] = []
     merge = CentralCurator.merge_values
 
-    def heard(self: CentralCurator, codes: dict[str, Any]) -> CentralCurator | None:
+    def heard(self: CentralCurator, codes: dict[str, Any]) -> CentralCurator:
         merges.append(b"".join(name.encode() + one.tobytes() for name, one in codes.items()))
         return merge(self, codes)
 

@@ -219,6 +219,7 @@ METHODS = [
     PrivBayes.paper(epsilon=1.0),
     PrivBayes(epsilon=1.0, degree=2),
     Adaptive(epsilon=1.0, delta=1e-6),
+    Adaptive(epsilon=1.0, delta=1e-6, target="smoker"),
     MST(epsilon=1.0),
     Independent(epsilon=1.0),
     Marginals(epsilon=1.0, marginals=[["age", "ward"], ["smoker", "grade", "height"]]),

@@ -112,7 +112,6 @@ def test_merged_codes_are_counted_as_sums_of_the_codes() -> None:
     curator = CentralCurator(coded, Ledger(1e6), SeededNoise(0))
     codes = np.minimum(np.arange(400), 5)
     merged = curator.merge_values({"fine": codes})
-    assert merged is not None
     assert merged.ledger is curator.ledger
     [exact] = merged._rows.counter.count([marginal("fine", "coarse")])
     wanted = np.zeros((6, 4))

@@ -70,6 +70,30 @@ class CodedRows(Protocol):
         """How the rows were coded, in sentences for the owner."""
 
 
+@dataclass(frozen=True, eq=False)
+class MergedValues:
+    """Attributes of which some values are merged.
+
+    Attributes
+    ----------
+    schema
+        The attributes as they are then.
+    codes
+        For each attribute with merged values, the new code of every code.
+    """
+
+    schema: Schema
+    codes: Mapping[str, NDArray[np.int64]]
+
+    def merge(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Columns of codes, as new codes."""
+        merged = dict(columns)
+        for name, codes in self.codes.items():
+            if name in columns:
+                merged[name] = codes.astype(np.min_scalar_type(int(codes.max())))[columns[name]]
+        return merged
+
+
 class CuboidCounter(Counter):
     """Exact tables of counts of rows that an engine holds.
 
@@ -79,15 +103,21 @@ class CuboidCounter(Counter):
         The rows.
     bits
         If given, the attributes are the bits of the rows' attributes.
+    merged
+        If given, some values of the rows' attributes are merged.
     """
 
-    def __init__(self, source: CodedRows, bits: Bits | None = None) -> None:
+    def __init__(
+        self, source: CodedRows, bits: Bits | None = None, merged: MergedValues | None = None
+    ) -> None:
         self._source = source
         self._bits = bits
-        if bits is None:
-            self.schema = source.schema
-        else:
+        self._merged = merged
+        self.schema = source.schema
+        if bits is not None:
             self.schema = bits.schema
+        elif merged is not None:
+            self.schema = merged.schema
         whole = source.schema.modelled
         if bits is None:
             self._base = {attribute.name: attribute.name for attribute in whole}
@@ -101,7 +131,7 @@ class CuboidCounter(Counter):
             for attribute in self.schema.modelled
             for level, size in enumerate(attribute.sizes_by_level())
         }
-        self._held: dict[frozenset[str], RollUps] = {}
+        self._held: dict[tuple[Counter, frozenset[str]], RollUps] = {}
         self._room = Room()
         self._most = min(source.most_groups, self._room.left // (2 * self._bytes_a_row()))
         self.plans: list[GroupingPlan] = []
@@ -118,13 +148,27 @@ class CuboidCounter(Counter):
 
     def summer(self) -> Summer:
         """What sums over the rows."""
-        if self._bits is not None:
-            raise InputError("Rows in bits have no sums; ask a curator of the rows themselves.")
+        self._check_plain("sums")
         return self._source.summer()
 
     def in_bits(self, bits: Bits) -> CuboidCounter:
         """The same rows, their attributes taken apart into bits."""
+        self._check_plain("bits")
         return CuboidCounter(self._source, bits)
+
+    def merge_values(self, merged: MergedValues) -> CuboidCounter:
+        """The same rows, some of their values merged; both share the room for cuboids."""
+        self._check_plain("values to be merged")
+        other = CuboidCounter(self._source, merged=merged)
+        other._room, other._held, other.plans = self._room, self._held, self.plans
+        return other
+
+    def _check_plain(self, what: str) -> None:
+        if self._bits is not None or self._merged is not None:
+            raise InputError(
+                f"Rows in bits, or with merged values, have no {what}; ask a curator of the rows "
+                "themselves."
+            )
 
     def size(self, axis: Axis) -> int:
         """How many values an attribute has at a level."""
@@ -203,7 +247,11 @@ class CuboidCounter(Counter):
 
     def _home(self, need: frozenset[str]) -> RollUps | None:
         """The smallest cuboid that holds these attributes."""
-        held = [counter for attributes, counter in self._held.items() if need <= attributes]
+        held = [
+            counter
+            for (owner, attributes), counter in self._held.items()
+            if owner is self and need <= attributes
+        ]
         return min(held, key=lambda counter: counter.distinct_rows or 0, default=None)
 
     def _fetch(self, sets: Sequence[frozenset[str]]) -> None:
@@ -212,11 +260,11 @@ class CuboidCounter(Counter):
             tuple(name for name in self._base_sizes if name in attributes) for attributes in sets
         ]
         for names, cuboid in zip(ordered, self._source.group(ordered), strict=True):
-            self._held[frozenset(names)] = RollUps(self._counter(names, cuboid), self._room)
-        for attributes in list(self._held):
-            if self._room.left >= 0 or attributes in sets:
+            self._held[self, frozenset(names)] = RollUps(self._counter(names, cuboid), self._room)
+        for owner, attributes in list(self._held):
+            if self._room.left >= 0 or (owner is self and attributes in sets):
                 break
-            self._held.pop(attributes).leave()
+            self._held.pop((owner, attributes)).leave()
 
     def _bytes_a_row(self) -> int:
         """What a row of all attributes takes up in memory, with its weight."""
@@ -236,9 +284,15 @@ class CuboidCounter(Counter):
                 bits.split(codes),
                 [self.schema[name] for a in whole for name in bits.names(a)],
             )
-        return MemoryCounter(
+        elif self._merged is not None:
+            codes = self._merged.merge(codes)
+            attributes = [self.schema[name] for name in names]
+        counter = MemoryCounter(
             codes,
             {attribute.name: attribute.generalisations for attribute in attributes},
             {attribute.name: attribute.size for attribute in attributes},
             weights=cuboid.weights,
         )
+        if self._merged is None or counter.rows == 0:
+            return counter
+        return counter.roll_up(names) or counter  # rows that differed in merged values are equal

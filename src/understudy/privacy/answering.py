@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter
-from understudy.counting.cuboids import CuboidCounter
+from understudy.counting.cuboids import CuboidCounter, MergedValues
 from understudy.counting.memory import MemoryCounter
 from understudy.counting.remembered import Remembered
 from understudy.counting.rollups import ROOM_BESIDE_TABLE, RollUps, Room
@@ -93,19 +93,14 @@ class PrivateRows:
             return self._coded.in_bits(bits)
         return Coded(bits.schema, bits.split(self._coded.codes), self._coded.rows, ())
 
-    def merge_values(self, codes: Mapping[str, NDArray[np.int64]]) -> Coded | None:
-        """The same rows with some values of some attributes merged; None where they are not in
-        memory.
-        """
-        if not isinstance(self._coded, Coded):
-            return None
-        schema = merge_schema(self._coded.schema, codes)
-        columns = dict(self._coded.codes)
-        for name, merged in codes.items():
-            narrow = merged.astype(np.min_scalar_type(int(merged.max())))
-            columns[name] = narrow[columns[name]]
-        kept = {attribute.name: columns[attribute.name] for attribute in schema.modelled}
-        return Coded(schema, kept, self._coded.rows, ())
+    def merge_values(self, codes: Mapping[str, NDArray[np.int64]]) -> Coded | CuboidCounter:
+        """The same rows with some values of some attributes merged."""
+        merged = MergedValues(merge_schema(self._coded.schema, codes), codes)
+        if isinstance(self._coded, CuboidCounter):
+            return self._coded.merge_values(merged)
+        columns = merged.merge(self._coded.codes)
+        kept = {attribute.name: columns[attribute.name] for attribute in merged.schema.modelled}
+        return Coded(merged.schema, kept, self._coded.rows, ())
 
     def score(self, question: Choose, neighbours: Neighbours) -> NDArray[np.float64]:
         """Exact scores; a candidate that comes up again in a later question is not counted

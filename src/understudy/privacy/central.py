@@ -62,11 +62,9 @@ class CentralCurator(Curator):
         apart = self._rows.split_into_bits(bits)
         return type(self)(apart, self.ledger, self._noise, collapse=self._collapse)
 
-    def merge_values(self, codes: Mapping[str, NDArray[np.int64]]) -> Self | None:
-        """The same rows with some values merged, where they are in memory."""
+    def merge_values(self, codes: Mapping[str, NDArray[np.int64]]) -> Self:
+        """The same rows with some values merged."""
         merged = self._rows.merge_values(codes)
-        if merged is None:
-            return None
         return type(self)(merged, self.ledger, self._noise, collapse=self._collapse)
 
     def _answer(self, question: Question) -> Any:
