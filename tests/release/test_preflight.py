@@ -33,6 +33,9 @@ def discovery(asked: tuple[str, ...] = ("a", "b"), **draft: Any) -> Any:
         count_price=COUNTED,
         price=FOUND,
         rows=1234.0,
+        hopeful=(),
+        texts=(),
+        empty_columns=(),
     )
 
 
@@ -109,6 +112,7 @@ def test_words_that_are_all_rare(
     hopeless: tuple[str, ...], known: Any, keep_going: bool | None, stops: bool
 ) -> None:
     run, price = discovery(known=known), COUNTED if stops else None
+    run.hopeful = tuple(name for name in ("a", "b") if name not in hopeless)
     said = stops_at(price, check_words, run, hopeless, keep_going=keep_going)
     alone = len(hopeless) == 2 and not known
     assert ("--text a" in said) == (stops and keep_going is not None and not alone)

@@ -25,6 +25,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.scores import score_named
 from understudy.synthesizers.privbayes import PrivBayes
+from understudy.synthesizers.privbayes_tables import measure_network
 
 # --------------------------------------------------------------------------- example 3.1, table 1
 
@@ -53,9 +54,7 @@ def conditionals_of_n1(rows: int = 500, epsilon: float = 0.7) -> tuple[Any, Cent
     ledger = Ledger(1.0, neighbours="replace")
     curator = CentralCurator(encode(table_of(schema, values), schema), ledger, SeededNoise(1))
     method = PrivBayes.paper(1.0)
-    network, _ = method._noisy_conditionals(
-        curator, N1, Budget(epsilon), [], float(rows), derive=True
-    )
+    network, _ = measure_network(method, curator, N1, Budget(epsilon), rows=float(rows))
     return network, curator
 
 
