@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from agent_hubs import SCHEMA, Site, make_site, write_rows
 
 from understudy.errors import InputError
+from understudy.federation import HolderGone
 from understudy.federation.identity import Identity
+from understudy.federation.messages import Message
 from understudy.hub import agents, federated, relay
 from understudy.hub.agent_federation import FederatedAgent
 from understudy.hub.agent_link import HubLink
@@ -149,3 +153,33 @@ def test_an_agent_with_another_schema_does_not_join(site: Site, tmp_path: Path) 
     )
     with pytest.raises(InputError, match="'age' is another"):
         agent.join()
+
+
+@pytest.mark.parametrize("waits", [0, 2, None])
+def test_a_holder_is_waited_for_and_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch, waits: int | None
+) -> None:
+    """An answer that is there at the third look is heard; one that never comes is given up."""
+    looks: list[str] = []
+
+    def read_answer(_: Any, sent: str) -> bytes | None:
+        looks.append(sent)
+        if waits is None or len(looks) <= waits:
+            return None
+        return Message("hello", {"name": "north"}).to_bytes()
+
+    monkeypatch.setattr(relay, "send", lambda *_: "first message")
+    monkeypatch.setattr(relay, "read_answer", read_answer)
+    monkeypatch.setattr(federated, "ANSWER_PAUSE", 0.001)
+    quiet: Any = SimpleNamespace(
+        db=SimpleNamespace(transaction=lambda alone: nullcontext(), reading=nullcontext)
+    )
+    job: Any = SimpleNamespace(id="job", dataset="rows")
+    if waits is None:
+        with pytest.raises(HolderGone, match="agent a1 did not answer in time"):
+            federated.RelayLink(quiet, job, "a1", 0.05)
+        assert len(looks) > 1
+    else:
+        link = federated.RelayLink(quiet, job, "a1", 60.0)
+        assert link.name == "north"
+        assert looks == ["first message"] * (waits + 1)
