@@ -132,6 +132,15 @@ def test_what_comes_by_chance_is_not_taken_for_dependence():
     assert found == pytest.approx(expected, rel=0.25)
 
 
+@pytest.mark.parametrize("shares", [[[0.475, 0.025]] * 2, [[0.475] * 2, [0.025] * 2]])
+def test_chance_makes_less_of_a_value_that_is_rare_in_either_column(shares):
+    rng = np.random.default_rng(1)
+    tables = rng.multinomial(500, np.ravel(shares), size=400).reshape(400, 2, 2).astype(float)
+    found = sum(dependence_of(table) for table in tables)
+    expected = expect_by_chance(np.array(shares) * 500 * 400, 400)
+    assert found == pytest.approx(expected, rel=0.15)
+
+
 def test_a_table_that_is_modelled_already_is_not_chosen_again(parties):
     pairs = parties.plan.pairs
     basis = SurveyedScores(parties.plan, np.array([1000.0, 0.0, 500.0]), 1.0)

@@ -395,6 +395,22 @@ def test_a_file_that_changes_in_between(
     assert book.left() == (9.0, 1e-6)
 
 
+def test_rows_that_vanish_while_they_are_counted_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Fewer rows with a person than were counted: what was left out would be less than none."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT i AS who, i % 3 AS x FROM range(100) r(i)")
+    engine = DuckDBEngine("t", "T", connection=connection)
+    found = EngineColumns(EngineTable(engine), "who", 1)
+    monkeypatch.setattr(
+        engine, "check_unchanged", lambda: connection.execute("DELETE FROM t WHERE who = 7")
+    )
+    with pytest.raises(EngineError, match="T changed while it was being read"):
+        found.count({"x": Tally()})
+    assert found.left_out is None
+
+
 # --------------------------------------------------------------------------- on the command line
 
 

@@ -5,6 +5,7 @@ said then.
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -78,6 +79,19 @@ def test_messages_of_all_sizes(known: dict[str, Identity]) -> None:
         assert north.name == "north"
         for message in (b"", b"hello", bytes(range(256)) * 20_000):
             assert north.ask(message) == message[::-1]
+
+
+def test_who_asks_stands_in_the_log_of_the_holder_and_in_no_other(
+    known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Wherever else the process writes, the web server says nothing of addresses and questions."""
+    accesses = logging.getLogger("uvicorn.access")
+    monkeypatch.setattr(accesses, "propagate", True)
+    caplog.set_level(logging.INFO)
+    with serving(known, lambda message: message) as url:
+        link(known, url).ask(b"hello")
+    said = [one.getMessage() for one in caplog.records if one.name.startswith("uvicorn")]
+    assert not [line for line in said if "/ask" in line or "127.0.0.1" in line]
 
 
 def test_the_wrong_certificate_is_noticed_by_both_sides(known: dict[str, Identity]) -> None:

@@ -215,6 +215,43 @@ def test_a_link_works_once_and_not_for_ever(opened: Hub, bob: accounts.User, clo
     assert sign_in(opened, "bob", "a new one of mine") is not None
 
 
+NEW = "a new one of mine"
+
+
+def test_whoever_knows_a_password_changes_it(opened: Hub, bob: accounts.User) -> None:
+    with opened.db.transaction() as c:
+        session = credentials.start_session(c, bob.id)
+    change_password(opened, bob, PASSWORD, NEW)
+    assert sign_in(opened, "bob", PASSWORD) is None
+    assert sign_in(opened, "bob", NEW) is not None
+    with opened.db.reading() as c:
+        assert credentials.find_session(c, session) is None, "other devices are signed out"
+
+
+def test_a_password_is_not_changed_by_a_wrong_one(opened: Hub, bob: accounts.User) -> None:
+    for wrong in (PASSWORD + "x", "", NEW):
+        with pytest.raises(Refused, match="present password is wrong"):
+            change_password(opened, bob, wrong, NEW)
+    assert sign_in(opened, "bob", NEW) is None
+    assert sign_in(opened, "bob", PASSWORD) is not None
+
+
+def test_guesses_at_a_password_that_is_to_be_changed_count(opened: Hub, bob: accounts.User) -> None:
+    """At the origin that they come from, as those of somebody who signs in."""
+    for _ in range(signing_in.FREE_FAILURES):
+        with pytest.raises(Refused):
+            change_password(opened, bob, "wrong", NEW, "192.0.2.66")
+    with pytest.raises(Refused):
+        change_password(opened, bob, PASSWORD, NEW, "192.0.2.66")
+    assert sign_in(opened, "bob", PASSWORD, "192.0.2.66") is None
+    change_password(opened, bob, PASSWORD, NEW, "192.0.2.7")
+    assert sign_in(opened, "bob", NEW, "192.0.2.7") is not None
+
+
+def change_password(hub: Hub, user: accounts.User, old: str, new: str, address: str = "") -> None:
+    signing_in.change_password(hub.db, PASSWORDS, user, old, new, address)
+
+
 def test_the_first_link_makes_one_administrator(opened: Hub) -> None:
     with opened.db.transaction() as c:
         secret, other = (credentials.make_link(c, actor="hub", user=None) for _ in range(2))

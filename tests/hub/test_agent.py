@@ -637,6 +637,17 @@ def test_a_log_that_was_changed_shows(tmp_path: Path) -> None:
             check_log(path)
 
 
+def test_what_the_log_says_is_on_the_screen_but_for_lists(tmp_path: Path) -> None:
+    shown: list[str] = []
+    log = NodeLog(tmp_path / "log", shown.append)
+    log("computed", job="j1", epsilon=0.5, files=["model", "report"], bins={"age": 3}, why="")
+    log("stopped", release=None)
+    assert [line[8:] for line in shown] == [" computed: job j1, epsilon 0.5", " stopped"]
+    first = json.loads((tmp_path / "log").read_bytes().splitlines()[0])
+    assert (first["files"], first["bins"]) == (["model", "report"], {"age": 3})
+    assert first["at"][11:19] == shown[0][:8]
+
+
 def test_an_expired_job_can_be_told_to_have_asked_nothing(site: Site) -> None:
     job = site.submit()
     assert site.agent().link.claim(site.dataset) is not None

@@ -456,6 +456,13 @@ def test_a_package_that_could_do_harm_is_refused(others: dict[str, str], words: 
         read_package(make_wheel("", **others))
 
 
+def test_a_package_may_have_as_many_files_as_the_limit_says() -> None:
+    whole = {f"stranger/part{i}.py": "" for i in range(2000 - 4)}  # a wheel has four of its own
+    assert read_package(make_wheel("", **whole)).name == "stranger"
+    with pytest.raises(InputError, match="at most 2,000 files"):
+        read_package(make_wheel("", **whole, one="more"))
+
+
 def test_bombs_links_and_junk_are_refused() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

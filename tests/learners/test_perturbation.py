@@ -24,6 +24,7 @@ from understudy.learners.perturbation import (
     minimise,
     plan_objective,
     plan_output,
+    sum_gradient,
 )
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
@@ -173,6 +174,22 @@ def test_the_bound_of_a_gradient_is_one():
         norm = math.hypot(*exact)
         bound = bound_gradient(table, point, 0.7, tilt)
         assert norm <= bound <= norm * (1 + 1e-6) + 1e-9
+
+
+@pytest.mark.parametrize(("size", "slope"), [(1e6, 0.0), (1e6, 1e3), (1.0, 1e9), (1e-3, 1e-3)])
+def test_adding_regulariser_and_tilt_rounds_no_more_than_its_bound(size, slope):
+    """Without rows nothing else is rounded."""
+    from fractions import Fraction
+
+    rng, empty = np.random.default_rng(7), _rows(np.zeros((0, 4)), [], l1=4.0)
+    for strength in (1e-3, 0.7, 1e5):
+        point, tilt = rng.normal(size=4) * size, rng.normal(size=4) * slope
+        found = sum_gradient(empty, point, strength, tilt)
+        off = [
+            float(Fraction(sum_) - Fraction(strength) * Fraction(w) - Fraction(t))
+            for sum_, w, t in zip(found.tolist(), point.tolist(), tilt.tolist(), strict=True)
+        ]
+        assert 0 < math.hypot(*off) <= bound_rounding(empty, point, strength, tilt)
 
 
 def _pulls(table, point):

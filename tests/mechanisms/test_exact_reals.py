@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from understudy.mechanisms.exact_reals import (
     Interval,
     Real,
+    UndecidedError,
     Uniform,
     fraction_interval,
     norm,
@@ -94,6 +95,19 @@ def test_what_lies_on_an_edge_is_looked_at_more_closely() -> None:
 
     assert round_exactly(near_a_half) == 0
     assert asked == [64, 128, 256]
+
+
+def test_a_point_that_cannot_be_told_from_the_middle_is_looked_at_more_closely() -> None:
+    """Its first 64 bits are those of the middle, where no normal number is. Those that come next
+    say that it lies 7 / 2^95 to the right, and as far up.
+    """
+    first = iter([1 << 31, 1 << 31, 0, 0, 7, 0, 7, 0])
+    points = normals(2, lambda size: np.array([next(first, 0) for _ in range(size)]))
+    for point in points:
+        with pytest.raises(UndecidedError):
+            point(64)
+    expected = round(math.sqrt(-math.log(2 * (7 / 2**95) ** 2)))
+    assert [round_exactly(point) for point in points] == [expected, expected]
 
 
 def test_normal_numbers_are_normal() -> None:

@@ -54,6 +54,32 @@ def test_a_session_loses_no_more_than_epsilon_on_any_neighbour(
     assert max(found) >= 0.25
 
 
+@pytest.mark.parametrize("monotone", [False, True])
+def test_counts_that_move_further_get_more_noise_and_no_other_shares(monotone: bool) -> None:
+    """A hundred times as far, a hundred times the noise: how epsilon is best split does not depend
+    on the unit of the counts.
+    """
+    one, many = (
+        SparseVector(
+            epsilon=1.0, threshold=0, max_above=3, sensitivity=sensitivity, monotone=monotone
+        )
+        for sensitivity in (1, 100)
+    )
+    assert many.shares == one.shares
+    assert many.threshold_scale == pytest.approx(100 * one.threshold_scale)
+    assert many.count_scale == pytest.approx(100 * one.count_scale)
+
+
+def test_counts_that_move_by_two_lose_no_more_than_epsilon() -> None:
+    mechanism = SparseVector(epsilon=1.0, threshold=2, sensitivity=2)
+    counts = np.array([0, 2, 3])
+    found = [
+        largest_loss(mechanism, counts, counts + np.array(move))
+        for move in itertools.product((-2, 0, 2), repeat=3)
+    ]
+    assert 0.25 <= max(found) <= 1 + SLACK
+
+
 def test_a_long_session_loses_nearly_all_of_epsilon() -> None:
     """Very many counts just below the threshold fall by one, and the last, above it, rises."""
     mechanism = SparseVector(epsilon=1.0, threshold=0)

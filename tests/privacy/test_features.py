@@ -87,6 +87,19 @@ def test_what_a_row_adds_in_steps(feature: Any, ball_step: Any, steps: Any, grid
         assert list(found.term.values) == steps
 
 
+@pytest.mark.parametrize(
+    "values", [["1", "inf"], ["-inf", "2"], ["1", "Infinity", "3"], ["a", "2"]]
+)
+@pytest.mark.parametrize("bounds", [{}, {"lower": 0, "upper": 5}])
+def test_one_value_that_is_no_number_is_enough_to_refuse_a_sum(
+    values: list[str], bounds: dict[str, float]
+) -> None:
+    """Within bounds, too: what is infinite would count as one of them."""
+    schema = Schema.from_dict({"attributes": {"x": {"kind": "categorical", "values": values}}})
+    with pytest.raises(InputError, match="'x' holds values that are no numbers"):
+        put_on_grid(Number("x", **bounds), schema)
+
+
 def test_a_grid_has_two_numbers_at_least() -> None:
     assert put_on_grid(Number("age", step=100), COLUMNS).term.range == (0, 1)
     with pytest.raises(InputError, match="all of its numbers are one"):

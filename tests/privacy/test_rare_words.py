@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -87,6 +88,19 @@ def test_one_row_with_a_public_word_loses_what_is_claimed(neighbours: Neighbours
     for pair in pairs:
         [finding] = exact_findings("rare words", 1.0, run_on, [pair])
         assert 0.49 < finding.measured <= 1.0 + 1e-9, pair.name
+
+
+@pytest.mark.parametrize("named", [1, 3, 8])
+def test_rows_that_may_be_noise_are_not_left_without_a_name(named: int) -> None:
+    """Each word that was named has noise of its own, and the empty cells, too."""
+    noise = 10 * math.sqrt(named + 1)
+    for left, told in ((math.floor(noise), 0), (math.ceil(noise) + 1, math.ceil(noise) + 1)):
+        finder = WordFinder(Asker(Ledger(1.0), SeededNoise(0)), {}, 1000.0)
+        counts = {f"word {place}": 100 for place in range(named)}
+        absent = 1000 - 100 * named - left
+        asked = NoisyHistogram(np.zeros(0, np.int64), 10.0, "rho")
+        finder.words["x"] = NamedWords(counts, absent, asked)
+        assert finder.count_unnamed("x") == told
 
 
 # --------------------------------------------------------------------------- all small columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -326,6 +327,24 @@ def test_listed_values_with_a_bin_each_have_nothing_inside(
     """A closer look would pay for values that are not listed, such as the last edge."""
     rate = Quantity("rate", "real", edges=edges)
     assert is_refinable(with_details(rate, {"values": [3, 5, 7.5, 10]})) == refined
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "edges", "refined"),
+    [
+        ("integer", None, (0, 1, 2, 3), False),
+        ("integer", None, (0, 2, 4, 6), True),
+        ("integer", None, (0, 1, 2, 4), True),
+        ("date", None, (0, 1, 3), True),
+        ("integer", 5.0, (0, 5, 10), False),
+        ("integer", 5.0, (0, 5, 15), True),
+        ("real", None, (0, 1, 2), True),
+    ],
+)
+def test_bins_of_several_values_are_looked_into_and_bins_of_one_are_not(
+    kind: Any, step: float | None, edges: tuple[float, ...], refined: bool
+) -> None:
+    assert is_refinable(Quantity("x", kind, edges=edges, step=step)) == refined
 
 
 # ----------------------------------------------------------------- grids, dates

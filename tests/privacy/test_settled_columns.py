@@ -128,10 +128,18 @@ def test_where_nothing_else_is_left_a_release_stops() -> None:
         check_words(hopeless, run, keep_going=True)
 
 
+NO_CELLS = Table({"comment": words([""] * ROWS), "remark": words([""] * ROWS)})
+
+
+def test_of_a_table_without_any_cell_no_kind_is_in_doubt() -> None:
+    run = start(NO_CELLS, 0)
+    assert run.count_present() == ()
+    assert run.empty_columns == ("comment", "remark")
+
+
 def test_a_table_without_any_cell_has_a_schema() -> None:
     ledger = Ledger(20.0, 1e-9, threshold_delta=1e-9)
-    table = Table({"comment": words([""] * 2000), "remark": words([""] * 2000)})
-    schema = discover(table, ledger, ledger.budget, 1e-9, SeededNoise(1))
+    schema = discover(NO_CELLS, ledger, ledger.budget, 1e-9, SeededNoise(1))
     assert [attribute.replacement for attribute in schema if isinstance(attribute, Text)] == [
         "",
         "",
