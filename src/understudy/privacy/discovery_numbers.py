@@ -102,7 +102,8 @@ class NumberFinder(ValueFinder):
         sentinels = far[stands_out]
         if name in self.notations:
             form = Format(form.kind, self.notations[name])
-        limits = find_limits(asked, grid, inside, beyond)
+        is_whole = form.kind == "integer"
+        limits = find_limits(asked, grid, inside, beyond, whole=is_whole)
         if limits:
             form = Format(form.kind, add_limits(form.kind, form.notation, limits))
             sentinels = np.append(sentinels, [stand_in(*limit) for limit in limits])
@@ -133,11 +134,11 @@ class NumberFinder(ValueFinder):
         if len(inside) > MAX_UNIT_BINS:
             bins = keep_tails(whole, bins)
         width = grid.step or NEXT_TO_ZERO
-        if form.kind == "integer":
+        if is_whole:
             width = 1.0
         bins = _with_sentinels(bins, sentinels.tolist(), width)
         bins = _with_numbers(bins, shared.most, grid.step)
-        quantity = _quantity(facts, cut_at_limits(bins, limits, width))
+        quantity = _quantity(facts, cut_at_limits(bins, limits, width, whole=is_whole))
         return _with_certain_mark(quantity, asked, absent), True
 
     def ask_numbers(self, name: str, kind: Kind, step: float, cost: Budget, delta: float) -> None:
