@@ -148,7 +148,11 @@ class NumberFinder(ValueFinder):
         tally, found = self.tallies[name], Counter[float]()
         assert kind.format is not None
         if kind.format in tally.formats:
-            for numbers, counts in tally.formats[kind.format].values:
+            ends = ends_of(format_of(kind).kind).edges
+            for every, weights in tally.formats[kind.format].values:
+                # Beyond all ranges there is no bin to be told apart, and a step may reach infinity.
+                within = (every >= ends[0]) & (every < ends[-1])
+                numbers, counts = every[within], weights[within]
                 places = numbers
                 if step >= MIN_STEP:
                     places = np.rint(numbers / step)
