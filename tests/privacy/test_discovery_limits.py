@@ -116,3 +116,15 @@ def test_a_model_of_whole_numbers_with_a_limit_can_be_read_again(
     assert (limit in (attribute.format or "")) == (limit[0] == BELOW)
     model.save(tmp_path / "model.json")
     assert Model.load(tmp_path / "model.json").schema == model.schema
+
+
+def test_among_numbers_that_all_have_a_sign_there_is_no_limit_without() -> None:
+    """<5 among 12.5 %: a format cannot say both, and the release ended in a ValueError."""
+    numbers = np.random.default_rng(0).integers(20, 90, 3000)
+    table = pd.DataFrame({"part": [*(f"{number}.5 %" for number in numbers), *["<5"] * 150]})
+    model = Independent(epsilon=20.0, delta=1e-9, refinement=0).fit(
+        table, noise=SeededNoise(1), notify=lambda _: None
+    )
+    attribute = model.schema["part"]
+    assert isinstance(attribute, Quantity)
+    assert attribute.format == "12.5 %"

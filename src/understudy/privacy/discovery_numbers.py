@@ -104,6 +104,8 @@ class NumberFinder(ValueFinder):
             form = Format(form.kind, self.notations[name])
         is_whole = form.kind == "integer"
         limits = find_limits(asked, grid, inside, beyond, whole=is_whole)
+        if not _take_limits(form, limits):
+            limits = []
         if limits:
             form = Format(form.kind, add_limits(form.kind, form.notation, limits))
             sentinels = np.append(sentinels, [stand_in(*limit) for limit in limits])
@@ -319,6 +321,15 @@ def places_to_cut(ends: Ends, stretch: Range) -> list[int]:
     if len(between) < MIN_CUTS:
         between = inside
     return [stretch.first, *between, stretch.last]
+
+
+def _take_limits(form: Format, limits: Sequence[tuple[str, float]]) -> bool:
+    """Whether limits can stand among numbers that are written like this: <0.5 not among 12.5 %."""
+    try:
+        Format(form.kind, add_limits(form.kind, form.notation, limits))
+    except ValueError:
+        return False
+    return True
 
 
 def _with_certain_mark(
