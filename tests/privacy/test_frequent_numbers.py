@@ -129,6 +129,20 @@ def test_a_top_code_with_cents_is_kept() -> None:
         assert any(abs(edge - 25564.67) < 1e-6 for edge in found.edges[:-1])
 
 
+def test_delta_is_shared_with_columns_of_words() -> None:
+    towns = table_of([("north", "south")[place % 2] for place in range(ROWS)]).columns["x"]
+    table = Table({"x": table_of(pick(1, LOGARITHMS)).columns["x"], "town": towns})
+    ledger = Ledger.for_discovery(5.0, 1e-9)
+    facts = Draft(table), ledger, ledger.budget, ledger.threshold_delta
+    run = Discovery(*facts, SeededNoise(1), share=None)
+    run.count_rows()
+    run.find()
+    deltas = {entry.question: entry.delta for entry in ledger.entries if entry.delta}
+    assert deltas.keys() == {"frequent numbers of x", "words of town"}
+    assert sum(deltas.values()) <= ledger.threshold_delta
+    assert min(deltas.values()) > ledger.threshold_delta / 5
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_number_beyond_all_ranges_makes_no_warning() -> None:
     """In steps of a hundredth it is infinite, of which NumPy warned: one row showed on a screen."""
