@@ -171,7 +171,7 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
 
 
 def _is_read_one_by_one(kind: Any) -> bool:
-    """Of a column that Arrow keeps for pandas: whether pandas cannot look at its values together."""
+    """Of columns that Arrow keeps for pandas: whether pandas cannot look at values together."""
     import pyarrow.types
 
     return bool(pyarrow.types.is_nested(kind) or pyarrow.types.is_date(kind))
