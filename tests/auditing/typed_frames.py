@@ -105,6 +105,23 @@ PANDAS: dict[str, Typed] = {
         pd.Series(np.array([*DAYS, "12020-01-01"], dtype="datetime64[s]")),
     ),
 }
+PANDAS |= {
+    "texts, half a character": (
+        "town",
+        pd.Series(TOWNS),
+        pd.Series([*TOWNS, "\ud83d"], dtype=object),
+    ),
+    "nothing in Arrow's lists, one list": (
+        "rare",
+        pd.Series([None] * 24, dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+        pd.Series([None] * 24 + [[5]], dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+    ),
+    "dates, Arrow's dates": (
+        "seen",
+        pd.Series(DAYS),
+        pd.Series([*DAYS, None], dtype=pd.ArrowDtype(pa.date32())),
+    ),
+}
 POLARS: dict[str, Typed] = {
     "integers, floats": ("age", pl.Series(AGES), pl.Series([*map(float, AGES), None])),
     "integers, a null": ("age", pl.Series(AGES), pl.Series([*AGES, None])),
@@ -151,6 +168,30 @@ POLARS: dict[str, Typed] = {
         pl.Series([1.5] * 24 + [None], dtype=pl.Float32),
     ),
 }
+POLARS_ALONE: dict[str, Typed] = {
+    "nothing in lists, one list": (
+        "rare",
+        pl.Series([None] * 24, dtype=pl.List(pl.Int64)),
+        pl.Series([None] * 24 + [[5]], dtype=pl.List(pl.Int64)),
+    ),
+    "nothing, one duration": (
+        "rare",
+        pl.Series([None] * 24, dtype=pl.Duration),
+        pl.Series([None] * 24 + [dt.timedelta(1)], dtype=pl.Duration),
+    ),
+    "bytes, others than UTF-8": (
+        "town",
+        pl.Series([town.encode() for town in TOWNS]),
+        pl.Series([*(town.encode() for town in TOWNS), b"\xff"]),
+    ),
+    "moments, one beyond the calendar": (
+        "seen",
+        pl.Series(DAYS, dtype=pl.Datetime("ms")),
+        pl.Series([*DAYS, None], dtype=pl.Datetime("ms")).fill_null(
+            pl.lit(2**62).cast(pl.Datetime("ms"))
+        ),
+    ),
+}
 ARROW: dict[str, Typed] = {
     "integers, floats": ("age", pa.array(AGES), pa.array([*map(float, AGES), None])),
     "integers, a null": ("age", pa.array(AGES), pa.array([*AGES, None])),
@@ -184,6 +225,18 @@ ARROW: dict[str, Typed] = {
         pa.array([1.5] * 24 + [None], pa.float32()),
     ),
 }
+ARROW_ALONE: dict[str, Typed] = {
+    "nothing in lists, one list": (
+        "rare",
+        pa.nulls(24, pa.list_(pa.int64())),
+        pa.array([None] * 24 + [[5]], pa.list_(pa.int64())),
+    ),
+    "bytes, others than UTF-8": (
+        "town",
+        pa.array([town.encode() for town in TOWNS]),
+        pa.array([*(town.encode() for town in TOWNS), b"\xff"]),
+    ),
+}
 MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "pandas": pd.DataFrame,
     "polars": pl.DataFrame,
@@ -194,9 +247,9 @@ TYPED = {
     f"{library}: {name}": (library, typed)
     for library, pairs in (
         ("pandas", PANDAS),
-        ("polars", POLARS),
+        ("polars", POLARS | POLARS_ALONE),
         ("lazy", POLARS),
-        ("arrow", ARROW),
+        ("arrow", ARROW | ARROW_ALONE),
         ("parquet", ARROW),
     )
     for name, typed in pairs.items()

@@ -178,6 +178,15 @@ def test_reconstruction_gets_better_with_dimensions(made):
     assert found[0].least_squares < found[0].baseline
 
 
+@pytest.mark.parametrize(("known", "attacked"), [(0, 3), (3, 0), (0, 0)])
+def test_rows_are_not_attacked_without_others(made, known, attacked):
+    X, _ = made
+    fitted = fit_exact(ExactPCA, X)
+    with pytest.raises(InputError, match="take more rows"):
+        attack_reconstruction(fitted, X[:known], X[:attacked])
+    attack_reconstruction(fitted, X[:1], X[:1])
+
+
 def test_private_inverse_transform_is_in_the_units_of_the_columns(made):
     X, y = made
     whole = PrivateDCA(epsilon=1e5, bounds=BOUNDS, classes=CLASSES, row_norm=100.0).fit(X, y[:, 0])

@@ -15,6 +15,7 @@ import pytest
 
 from examples import content, schema_of
 from understudy import Independent, InputError, Random, Table
+from understudy.counting.columns import count_words
 from understudy.data.cells import CellEncoder
 from understudy.data.encoding import encode
 from understudy.data.frames import as_frame, as_table, to_arrow, to_pandas, to_polars
@@ -425,3 +426,14 @@ def test_one_complex_number_does_not_change_how_the_others_are_read() -> None:
     with_it = as_table(pd.DataFrame({"x": [1, 2, 1j]}))[0].columns["x"]
     attribute = Quantity("x", "integer", "", (0, 2, 10))
     assert CellEncoder(attribute, with_it).codes().tolist()[:2] == [0, 1]
+
+
+def test_categories_that_are_written_alike_are_one_word() -> None:
+    """1 and "1" are two categories. As two words, of which one is too rare to be counted, a row
+    more could change the count of both by several.
+    """
+    values = pd.Series([1] * 5 + ["1"], dtype=pd.CategoricalDtype([1, "1"]))
+    column = as_table(pd.DataFrame({"x": values}))[0].columns["x"]
+    assert column.words == ("1",)
+    words, counts = count_words(column)
+    assert (words, counts.tolist()) == (["1"], [6])

@@ -287,6 +287,17 @@ def test_a_model_file_predicts_what_the_learner_does(kind, options, target, tmp_
         np.testing.assert_array_equal(one.columns[name].values, other.columns[name].values)
 
 
+@pytest.mark.parametrize(("kind", "options", "target"), ASKING, ids=lambda one: str(one)[-30:])
+def test_a_table_without_rows_has_no_predictions_and_their_columns(kind, options, target):
+    frame = _frame(300)
+    trained = learn(kind(epsilon=1.0, **options), frame, SCHEMA, target=target)
+    some, none = trained.predict(frame), trained.predict(frame.iloc[:0])
+    assert none.rows == 0
+    assert {name: column.kind for name, column in none.columns.items()} == {
+        name: column.kind for name, column in some.columns.items()
+    }
+
+
 def _document():
     trained = learn(LogisticRegression(1.0), _frame(200), SCHEMA, target="sick")
     return trained.to_dict()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from understudy import Independent, Model
+from understudy.data.attributes import Quantity
 from understudy.data.limits import ABOVE, BELOW, list_limits
 from understudy.privacy.discovery_cells import CellGrid
 from understudy.privacy.discovery_limits import cut_at_limits, find_limits
 from understudy.privacy.discovery_questions import NoisyHistogram
+from understudy.privacy.mechanisms import SeededNoise
 
 LIMITS = list_limits()
 EDGES = np.array([0.0, 1.0, 5.0, 100.0, 200.0])
@@ -69,3 +74,57 @@ def test_bins_end_at_limits_within_them() -> None:
     ]:
         assert cut_at_limits(bins, [limit], 0.5) == tuple(sorted({*bins, *cuts}))
     assert cut_at_limits(bins, [(BELOW, 5.0), (ABOVE, 15.0)], 0.0) == (0.0, 5.0, 10.0, 15.0, 20.0)
+
+
+def test_bins_of_whole_numbers_end_at_whole_ones() -> None:
+    """<2.5 holds 0, 1 and 2, and >19.5 what begins with 20."""
+    bins = (0.0, 1.0, 2.0, 3.0, 20.0, 40.0)
+    for limit, cuts in [
+        ((BELOW, 0.5), set()),
+        ((BELOW, 2.5), set()),
+        ((BELOW, 4.0), {4.0}),
+        ((BELOW, 4.5), {5.0}),
+        ((ABOVE, 19.5), set()),
+        ((ABOVE, 25.0), {26.0}),
+        ((ABOVE, 25.5), {26.0}),
+    ]:
+        assert cut_at_limits(bins, [limit], 1.0, whole=True) == tuple(sorted({*bins, *cuts}))
+
+
+def test_whole_numbers_have_no_limit_that_is_read_as_a_fraction() -> None:
+    """>0.15 is read as 0.3, which is none of them, and >1.5 as 3."""
+    found = np.zeros(len(LIMITS), dtype=np.int64)
+    found[[LIMITS.index((ABOVE, 0.15)), LIMITS.index((ABOVE, 1.5))]] = 90, 40
+    nothing = np.zeros(4, dtype=np.int64)
+    assert find_limits(ASKED, GRID, nothing, found) == [(ABOVE, 0.15)]
+    assert find_limits(ASKED, GRID, nothing, found, whole=True) == [(ABOVE, 1.5)]
+
+
+@pytest.mark.parametrize("limit", ["<0.5", "<2.5", ">20.5", ">0.15"])
+def test_a_model_of_whole_numbers_with_a_limit_can_be_read_again(
+    limit: str, tmp_path: Path
+) -> None:
+    """As laboratories write them: 3, 5, <0.5."""
+    numbers = np.random.default_rng(0).integers(3, 30, 3000)
+    table = pd.DataFrame({"crp": [*map(str, numbers), *[limit] * 150]})
+    model = Independent(epsilon=20.0, delta=1e-9, refinement=0).fit(
+        table, noise=SeededNoise(1), notify=lambda _: None
+    )
+    attribute = model.schema["crp"]
+    assert isinstance(attribute, Quantity)
+    assert attribute.kind == "integer"
+    assert (limit in (attribute.format or "")) == (limit[0] == BELOW)
+    model.save(tmp_path / "model.json")
+    assert Model.load(tmp_path / "model.json").schema == model.schema
+
+
+def test_among_numbers_that_all_have_a_sign_there_is_no_limit_without() -> None:
+    """<5 among 12.5 %: a format cannot say both, and the release ended in a ValueError."""
+    numbers = np.random.default_rng(0).integers(20, 90, 3000)
+    table = pd.DataFrame({"part": [*(f"{number}.5 %" for number in numbers), *["<5"] * 150]})
+    model = Independent(epsilon=20.0, delta=1e-9, refinement=0).fit(
+        table, noise=SeededNoise(1), notify=lambda _: None
+    )
+    attribute = model.schema["part"]
+    assert isinstance(attribute, Quantity)
+    assert attribute.format == "12.5 %"

@@ -127,3 +127,27 @@ def test_a_top_code_with_cents_is_kept() -> None:
     for seed in range(3):
         found = find_column(texts, seed)
         assert any(abs(edge - 25564.67) < 1e-6 for edge in found.edges[:-1])
+
+
+def test_delta_is_shared_with_columns_of_words() -> None:
+    towns = table_of([("north", "south")[place % 2] for place in range(ROWS)]).columns["x"]
+    table = Table({"x": table_of(pick(1, LOGARITHMS)).columns["x"], "town": towns})
+    ledger = Ledger.for_discovery(5.0, 1e-9)
+    facts = Draft(table), ledger, ledger.budget, ledger.threshold_delta
+    run = Discovery(*facts, SeededNoise(1), share=None)
+    run.count_rows()
+    run.find()
+    deltas = {entry.question: entry.delta for entry in ledger.entries if entry.delta}
+    assert deltas.keys() == {"frequent numbers of x", "words of town"}
+    assert sum(deltas.values()) <= ledger.threshold_delta
+    assert min(deltas.values()) > ledger.threshold_delta / 5
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_beyond_all_ranges_makes_no_warning() -> None:
+    """In steps of a hundredth it is infinite, of which NumPy warned: one row showed on a screen."""
+    rng = np.random.default_rng(4)
+    texts = [f"{number:.2f}" for number in rng.normal(50, 9, ROWS).tolist()]
+    run = discover_column([*texts, "1.7976931348623157e308"])
+    assert isinstance(run.find().schema["x"], Quantity)
+    assert "frequent numbers of x" in [entry.question for entry in run.asker.ledger.entries]

@@ -167,6 +167,9 @@ LEDGERS = [
     Ledger(2.0, 1e-6, "replace", "rho", entries=[Entry("a", 0.01, 0.0, "m")]),
     Ledger(1.0, 1e-9, threshold_delta=1e-9, entries=[Entry("a", 0.1, 1e-9, "m")]),
     Ledger(1.0, private=False),
+    # Parts of the smallest delta there is are smaller still.
+    Ledger.for_discovery(1.0, 1e-300),
+    Ledger(1.0, 1e-300, threshold_delta=1e-300, entries=[Entry("a", 0.1, 5e-301, "m")]),
 ]
 
 

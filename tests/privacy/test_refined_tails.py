@@ -121,3 +121,20 @@ def test_fine_cells_lie_where_the_bins_do() -> None:
     assert len(inner) > 250
     wide = first_cells(Quantity("x", "real", None, (0.0, 10.0, 4990.0, 5000.0), decimals=6))
     assert sum(983.5 <= edge <= 1042 for edge in wide.edges) < 50
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [
+        ("date", "0001-01-01", "9999-12-31"),
+        ("date", "9999-12-30", "9999-12-31"),
+        ("datetime", "2020-01-01 00:00:00", "9999-12-31 23:59:59"),
+    ],
+)
+def test_dates_may_end_where_the_calendar_does(kind: str, low: str, high: str) -> None:
+    """For ever, as contracts without an end have it."""
+    entry = {"kind": kind, "min": low, "max": high, "bins": 2}
+    attribute = Schema.from_dict({"attributes": {"x": entry}})["x"]
+    assert isinstance(attribute, Quantity)
+    cells = first_cells(attribute)
+    assert (cells.edges[0], cells.edges[-1]) == (attribute.edges[0], attribute.edges[-1])

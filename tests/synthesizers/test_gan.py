@@ -1,6 +1,7 @@
 """GANs for tables: what they spend, what they learn, and how they go on."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -57,6 +58,17 @@ def trained():
 
 def columns_of(table):
     return {name: np.asarray(column.values) for name, column in table.columns.items()}
+
+
+@pytest.mark.parametrize(("form", "looks"), [({"format": "0.00"}, "[0-9]+.00"), ({}, "[0-9]+")])
+def test_whole_amounts_are_written_as_their_format_says(form, looks, tmp_path):
+    amount = {"kind": "real", "min": 0, "max": 1000, "step": 1, **form}
+    schema = Schema.from_dict({"attributes": {"amount": amount}})
+    table = Table({"amount": Column("real", np.arange(100.0))})
+    method = MERF(epsilon=1.0, delta=1e-5, features=8, training_steps=2, hidden=4)
+    method.fit(table, schema, noise=SeededNoise(3)).write(tmp_path / "rows.csv", 20, seed=1)
+    _, *rows = (tmp_path / "rows.csv").read_text().split()
+    assert all(re.fullmatch(looks, row) for row in rows)
 
 
 def test_rows_go_with_their_label(trained):

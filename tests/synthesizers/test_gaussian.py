@@ -373,3 +373,20 @@ def test_command_line_report_and_evaluation(
     assert "Numbers are drawn from Gaussians" in (tmp_path / "r.html").read_text()
     found = evaluate(tmp_path / "t.csv", tmp_path / "out.csv", schema=tmp_path / "s.json")
     assert found.shape is not None
+
+
+@pytest.mark.parametrize(("form", "first"), [("0.00", "40.00"), ("12,50", '"40,00"'), ("", "40")])
+def test_whole_amounts_are_written_as_their_format_says(
+    form: str, first: str, tmp_path: Path
+) -> None:
+    """12.00 in every row: a real with a whole step, in a format that shows decimals."""
+    amount = {"kind": "real", "min": 0, "max": 60, "bins": 3, "step": 20, "format": form}
+    amount = {name: fact for name, fact in amount.items() if fact != ""}
+    whole = Schema.from_dict({"attributes": {"amount": amount, "a": ATTRIBUTES["a"]}})
+    rows = Table({name: Column("real", np.full(50, 40.0)) for name in ("amount", "a")})
+    model = Gaussian(epsilon=100.0, refinement=0).fit(
+        rows, whole, noise=SeededNoise(0), notify=lambda _: None
+    )
+    model.write(tmp_path / "rows.csv", 20, seed=1)
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    assert any(line.startswith(f"{first},") for line in lines), lines

@@ -45,6 +45,8 @@ def attack_reconstruction(compressor: Any, known: Any, attacked: Any) -> Reconst
         Rows whose coordinates alone the attacker has.
     """
     known, attacked = (np.asarray(rows, dtype=np.float64) for rows in (known, attacked))
+    if not len(known) or not len(attacked):
+        raise InputError("Some rows are attacked with what is known of others; take more rows.")
     told, seen = compressor.transform(attacked), compressor.transform(known)
     learned = Ridge(alpha=1e-3 * max(len(known), 1)).fit(seen, known).predict(told)
     return Reconstruction(

@@ -158,15 +158,21 @@ def _decode_quantity(
         values: NDArray[Any] = attribute.inside.draw(codes, rng, even=even)
     else:
         values = _draw_uniformly(attribute, codes, rng, even=even)
+    column = make_quantity_column(attribute, values)
+    return _with_missing(column, attribute, codes)
+
+
+def make_quantity_column(attribute: Quantity, values: NDArray[Any]) -> Column:
+    """A column of drawn values. Multiples of a whole step are written without a point, unless a
+    format shows decimals.
+    """
     kind = attribute.kind
     if kind == "real" and values.dtype.kind == "i":
-        # Multiples of a whole step are written without a point, unless a format shows decimals.
         if attribute.format:
             values = values.astype(np.float64)
         else:
             kind = "integer"
-    column = Column(kind, values, mark=attribute.missing or "", format=attribute.format or "")
-    return _with_missing(column, attribute, codes)
+    return Column(kind, values, mark=attribute.missing or "", format=attribute.format or "")
 
 
 def _draw_uniformly(

@@ -132,6 +132,9 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
         return _empty(len(absent))
     missing = _missing(absent)
     dtype = series.dtype
+    if isinstance(dtype, pandas.ArrowDtype) and _is_read_one_by_one(dtype.pyarrow_dtype):
+        series = series.astype(object)
+        dtype = series.dtype
     if types.is_bool_dtype(dtype) and not isinstance(dtype, pandas.CategoricalDtype):
         return Column("boolean", series.to_numpy(dtype=bool, na_value=False), missing=missing)
     if types.is_integer_dtype(dtype) and series.max() <= LARGEST_INTEGER:
@@ -158,14 +161,20 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
     if types.is_object_dtype(dtype):
         # Each value by itself: factorize would take True, 1 and 1.0 for one and the same, whichever
         # came first.
-        series = pandas.Series(
-            [
-                None if gone else _write_value(value)
-                for value, gone in zip(series, absent, strict=True)
-            ]
-        )
+        written = [
+            None if gone else _write_value(value)
+            for value, gone in zip(series, absent, strict=True)
+        ]
+        series = pandas.Series(written, dtype=object)  # a type of texts may not hold all of them
     places, words = pandas.factorize(series, use_na_sentinel=True)
     return _text(places, [_write_value(word) for word in words], missing)
+
+
+def _is_read_one_by_one(kind: Any) -> bool:
+    """Of columns that Arrow keeps for pandas: whether pandas cannot look at values together."""
+    import pyarrow.types
+
+    return bool(pyarrow.types.is_nested(kind) or pyarrow.types.is_date(kind))
 
 
 def to_pandas(table: Table) -> Any:
@@ -232,14 +241,19 @@ def _from_polars(polars: Any, series: Any) -> Column:
         days = series.to_physical().cast(polars.Int64).fill_null(0).to_numpy()
         return Column("date", days, missing=missing)
     if dtype == polars.Datetime:
-        micros = series.dt.cast_time_unit("us").to_physical().fill_null(0).to_numpy()
-        return Column("datetime", micros // 1_000_000, missing=missing)
+        whole = series.to_physical().fill_null(0).to_numpy()
+        return Column("datetime", whole // _PER_SECOND[dtype.time_unit], missing=missing)
+    if dtype.is_nested() or dtype in (polars.Duration, polars.Object, polars.Binary):
+        return _from_values(series.to_list(), missing)
     texts = series.cast(polars.String)
     words = texts.drop_nulls().unique().sort()
     places = (
         texts.cast(polars.Enum(words)).to_physical().cast(polars.Int64).fill_null(-1).to_numpy()
     )
     return _text(places, words.to_list(), missing)
+
+
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def to_polars(table: Table) -> Any:
@@ -315,10 +329,24 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
             compute.fill_null(seconds, 0).to_numpy(zero_copy_only=False) // 1_000_000,
             missing=missing,
         )
+    if not _is_cast_to_texts(arrow, kind):
+        return _from_values(values.to_pylist(), missing)
     texts = values.cast(arrow.string())
     encoded = texts.dictionary_encode()
     places = compute.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     return _text(places, encoded.dictionary.to_pylist(), missing)
+
+
+def _is_cast_to_texts(arrow: Any, kind: Any) -> bool:
+    """Whether Arrow makes texts of all values of a type: told by none of them."""
+    types = arrow.types
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return False  # of those that are texts in UTF-8
+    try:
+        arrow.nulls(1, kind).cast(arrow.string())
+    except arrow.ArrowException:
+        return False
+    return True
 
 
 def to_arrow(table: Table) -> Any:
@@ -364,14 +392,14 @@ def _places(column: Column) -> NDArray[np.int64]:
 
 def _text(places: NDArray[Any], words: list[str], missing: NDArray[np.uint8] | None) -> Column:
     """A text column; empty texts count as missing, and the words are sorted, so that their order
-    tells nothing.
+    tells nothing. Each stands there once: 1 and "1" may be two categories.
     """
-    order = sorted(range(len(words)), key=words.__getitem__)
-    rank = np.empty(len(words) + 1, dtype=np.uint32)
-    rank[order] = np.arange(len(words), dtype=np.uint32)
-    rank[-1] = 0  # where missing
+    words = [_without_halves(word) for word in words]
+    kept = tuple(sorted(set(words)))
+    ranks = {word: place for place, word in enumerate(kept)}
+    rank = np.zeros(len(words) + 1, dtype=np.uint32)  # the last one where missing
+    rank[:-1] = [ranks[word] for word in words]
     values = rank[places]
-    kept = tuple(words[place] for place in order)
     if kept and kept[0] == "":
         if missing is None:
             empty = values == 0
@@ -381,8 +409,31 @@ def _text(places: NDArray[Any], words: list[str], missing: NDArray[np.uint8] | N
     return Column("text", values, kept, missing)
 
 
+def _from_values(values: Sequence[Any], missing: NDArray[np.uint8] | None) -> Column:
+    """A text column of values that no library writes: lists, durations, bytes. Each is written by
+    itself, since a refusal of one would tell that it is there.
+    """
+    places: dict[str, int] = {}
+    found = [
+        -1 if value is None else places.setdefault(_write_value(value), len(places))
+        for value in values
+    ]
+    return _text(np.array(found, dtype=np.int64), [*places], missing)
+
+
+def _without_halves(word: str) -> str:
+    """A text in which half a character (a lone surrogate), which no file can hold, is replaced."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return word.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return word
+
+
 def _write_value(value: Any) -> str:
     """A value of a column of mixed types, so that it is read as in a column of its own type."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
     if isinstance(value, float):
         return write_number(float(value))
     if isinstance(value, dt.datetime):

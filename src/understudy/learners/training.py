@@ -109,6 +109,11 @@ class TrainedModel:
         """What the model says of each row of a table: one column, or one per component."""
         rows, _ = as_table(table, **reading)
         features = self.learner.design_.read(rows, self.schema)
+        if not len(features):  # learners take one row at least, and a table may have none
+            return self._predict(np.zeros((1, features.shape[1]))).take(np.zeros(0, np.int64))
+        return self._predict(features)
+
+    def _predict(self, features: NDArray[Any]) -> Table:
         if isinstance(self.learner, TransformerMixin) and not hasattr(self.learner, "predict"):
             found = self.learner.transform(features)
             columns = {f"component {i + 1}": _column(part) for i, part in enumerate(found.T)}

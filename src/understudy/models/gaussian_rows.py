@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.columns import in_words
-from understudy.data.encoding import decode
+from understudy.data.encoding import decode, make_quantity_column
 from understudy.data.grids import ValueGrid
 from understudy.data.schema import Quantity, Schema
 from understudy.data.streams import draw_uniforms
@@ -134,10 +134,7 @@ class GaussianRows:
         self, name: str, values: NDArray[Any], lines: NDArray[np.int64], rng: np.random.Generator
     ) -> Column:
         attribute = _quantity(self._schema, name)
-        kind = attribute.kind
-        if kind == "real" and values.dtype.kind == "i":
-            kind = "integer"  # multiples of a whole step are written without a point
-        column = Column(kind, values, mark=attribute.missing or "", format=attribute.format or "")
+        column = make_quantity_column(attribute, values)
         if name in self._missing:
             shares = self._missing[name]
             absent = draw_uniforms(rng, len(values)) < shares[lines % len(shares)]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.encoding import decode
+from understudy.data.encoding import decode, make_quantity_column
 from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Quantity, Schema
 from understudy.data.streams import draw_uniforms
@@ -73,11 +73,7 @@ class GeneratorRows:
     def _column(self, name: str, values: NDArray[np.float64]) -> Column:
         attribute = self._schema[name]
         assert isinstance(attribute, Quantity)
-        nearest = self._grids[name].nearest(values)
-        kind = attribute.kind
-        if kind == "real" and nearest.dtype.kind == "i":
-            kind = "integer"  # multiples of a whole step are written without a point
-        return Column(kind, nearest, mark=attribute.missing or "", format=attribute.format or "")
+        return make_quantity_column(attribute, self._grids[name].nearest(values))
 
     def _draw_fitting(
         self, rows: int, rng: np.random.Generator, spread: Spread

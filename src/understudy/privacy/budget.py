@@ -125,6 +125,15 @@ def check_delta(delta: Any) -> float:
     return float(delta)
 
 
+def check_part_of_delta(part: Any) -> float:
+    """Return a part of a delta as a float if it can be one: of the smallest delta that there is, a
+    part is smaller still.
+    """
+    if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part < 1:
+        raise InputError(f"A part of delta must be at least 0 and below 1, not {part!r}.")
+    return float(part)
+
+
 def check_neighbours(neighbours: Any) -> Neighbours:
     """Return the neighbour relation if it is one."""
     if neighbours not in ("replace", "add_remove"):

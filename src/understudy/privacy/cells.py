@@ -218,10 +218,11 @@ def _calendar(attribute: Quantity) -> Iterator[float]:
     unit = 1
     if attribute.kind == "datetime":
         unit = DAY_SECONDS
-    first = EPOCH + dt.timedelta(days=attribute.edges[0] // unit)
-    last = EPOCH + dt.timedelta(days=attribute.edges[-1] // unit)
+    low, high = (int(edge // unit) for edge in (attribute.edges[0], attribute.edges[-1]))
+    first = EPOCH + dt.timedelta(days=low)
+    last = EPOCH + dt.timedelta(days=high - 1)  # nothing lies beyond, and there may be no such day
     months = range(1, 13)
-    if (last - first).days > 31 * MAX_CELLS // 3:
+    if high - low > 31 * MAX_CELLS // 3:
         months = range(1, 2)
     for year in range(first.year, last.year + 1):
         for month in months:

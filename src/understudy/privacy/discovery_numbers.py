@@ -102,7 +102,10 @@ class NumberFinder(ValueFinder):
         sentinels = far[stands_out]
         if name in self.notations:
             form = Format(form.kind, self.notations[name])
-        limits = find_limits(asked, grid, inside, beyond)
+        is_whole = form.kind == "integer"
+        limits = find_limits(asked, grid, inside, beyond, whole=is_whole)
+        if not _take_limits(form, limits):
+            limits = []
         if limits:
             form = Format(form.kind, add_limits(form.kind, form.notation, limits))
             sentinels = np.append(sentinels, [stand_in(*limit) for limit in limits])
@@ -133,11 +136,11 @@ class NumberFinder(ValueFinder):
         if len(inside) > MAX_UNIT_BINS:
             bins = keep_tails(whole, bins)
         width = grid.step or NEXT_TO_ZERO
-        if form.kind == "integer":
+        if is_whole:
             width = 1.0
         bins = _with_sentinels(bins, sentinels.tolist(), width)
         bins = _with_numbers(bins, shared.most, grid.step)
-        quantity = _quantity(facts, cut_at_limits(bins, limits, width))
+        quantity = _quantity(facts, cut_at_limits(bins, limits, width, whole=is_whole))
         return _with_certain_mark(quantity, asked, absent), True
 
     def ask_numbers(self, name: str, kind: Kind, step: float, cost: Budget, delta: float) -> None:
@@ -147,7 +150,11 @@ class NumberFinder(ValueFinder):
         tally, found = self.tallies[name], Counter[float]()
         assert kind.format is not None
         if kind.format in tally.formats:
-            for numbers, counts in tally.formats[kind.format].values:
+            ends = ends_of(format_of(kind).kind).edges
+            for every, weights in tally.formats[kind.format].values:
+                # Beyond all ranges there is no bin to be told apart, and a step may reach infinity.
+                within = (every >= ends[0]) & (every < ends[-1])
+                numbers, counts = every[within], weights[within]
                 places = numbers
                 if step >= MIN_STEP:
                     places = np.rint(numbers / step)
@@ -314,6 +321,15 @@ def places_to_cut(ends: Ends, stretch: Range) -> list[int]:
     if len(between) < MIN_CUTS:
         between = inside
     return [stretch.first, *between, stretch.last]
+
+
+def _take_limits(form: Format, limits: Sequence[tuple[str, float]]) -> bool:
+    """Whether limits can stand among numbers that are written like this: <0.5 not among 12.5 %."""
+    try:
+        Format(form.kind, add_limits(form.kind, form.notation, limits))
+    except ValueError:
+        return False
+    return True
 
 
 def _with_certain_mark(

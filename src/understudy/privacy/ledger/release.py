@@ -15,6 +15,7 @@ from understudy.privacy.budget import (
     check_delta,
     check_epsilon,
     check_neighbours,
+    check_part_of_delta,
     epsilon_of,
     exact,
     rho_of,
@@ -487,13 +488,13 @@ class Ledger:
                 guarantee["delta"],
                 document["neighbours"],
                 one_of(document["currency"], ("epsilon", "rho", "gdp")),
-                check_delta(document["threshold_delta"]),
+                check_part_of_delta(document["threshold_delta"]),
                 one_of(document["private"], (True, False)),
                 rows_per_person=document.get("rows_per_person", 1),
                 unit=document.get("unit", "row"),
                 trust=document.get("trust", ""),
                 taken_as_public=check_public(document.get("taken_as_public", [])),
-                stop_delta=check_delta(document.get("stop_delta", 0.0)),
+                stop_delta=check_part_of_delta(document.get("stop_delta", 0.0)),
                 order=document.get("order"),
             )
             if not is_wording(ledger.trust):
@@ -513,7 +514,8 @@ class Ledger:
                     raise TypeError("a question is not text")
                 if not amount >= 0:
                     raise ValueError("a price is below 0")
-                entries.append(Entry(question, amount, check_delta(entry["delta"]), mechanism))
+                part = check_part_of_delta(entry["delta"])
+                entries.append(Entry(question, amount, part, mechanism))
             ledger._record(entries)
             ledger._for_reading = True
         except (KeyError, TypeError, ValueError, AttributeError, BudgetError) as error:
