@@ -350,7 +350,7 @@ def test_losses_of_tables_are_attained() -> None:
 def test_a_synthesizer_is_audited_as_it_is_set_up() -> None:
     told = []
     result = audit(
-        replace(Independent(epsilon=0.5), repair="clip"), runs=20, seed=1, told=told.append
+        replace(Independent(epsilon=0.5), repair="clip"), runs=20, seed=1, notify=told.append
     )
     assert (result.claimed, result.verdict, result.passed) == (0.5, "kept", True)
     assert result.measured == pytest.approx(0.5)

@@ -112,7 +112,7 @@ def evaluate(
         progress(what, done, steps)
         done += 1
 
-    def tell(column: str, learner: str) -> None:
+    def notify(column: str, learner: str) -> None:
         progress(f"learning {column} by {learner}", done - 1, steps)
 
     step("reading the tables")
@@ -153,7 +153,7 @@ def evaluate(
     with one_thread():
         for name in targets:
             step(f"learning {name}")
-            tasks.append(learning_task(tables, name, names, seed, partial(tell, name)))
+            tasks.append(learning_task(tables, name, names, seed, partial(notify, name)))
         step("clustering")
         clusters = clustering(tables, seed=seed)
         step("telling real from synthetic")
