@@ -22,7 +22,9 @@ import pytest
 
 import understudy
 from understudy import Independent, Schema, read_table
+from understudy.cli import _sentence_of
 from understudy.cli.talk import prepare_screen
+from understudy.machine import resources
 from understudy.machine.resources import LEAST_MEMORY
 from understudy.privacy.ledger import LedgerFile
 
@@ -208,6 +210,48 @@ def test_memory_that_runs_out_midway(folder: Path, moment: str, megabytes: int) 
         assert not (folder / "out.csv").exists()
     spent = [release["epsilon"] for release in LedgerFile(folder / "l.ledger").read()["releases"]]
     assert spent in (MOMENTS[moment], [1.0])
+
+
+COMPILED = SQUEEZE.replace(
+    "understudy.cli.main()",
+    """from understudy.machine.plain_first import always_compile
+always_compile()
+understudy.cli.main()
+""",
+)
+"""What is done for many rows, on a few."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+@pytest.mark.thorough
+@pytest.mark.parametrize("megabytes", [0, 16, 64])
+def test_memory_that_runs_out_while_code_is_compiled(folder: Path, megabytes: int) -> None:
+    """LLVM ends the process where it gets no memory; the one that waits for it says so."""
+    moment = "understudy.counting.memory:MemoryCounter:__init__"
+    ran = subprocess.run(
+        [sys.executable, "-c", COMPILED, moment, str(megabytes), *PAID],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        env=environment(NUMBA_CACHE_DIR=str(folder / "nothing compiled")),
+    )
+    assert ran.returncode == 2, ran.stderr
+    assert b"Traceback" not in ran.stderr
+    assert b"understudy: There is not enough memory" in ran.stderr
+    assert not (folder / "out.csv").exists()
+    spent = [release["epsilon"] for release in LedgerFile(folder / "l.ledger").read()["releases"]]
+    assert spent == [1.0]
+
+
+def test_an_error_that_the_interpreter_lost_is_one_of_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where memory ends inside Python itself; without a limit such an error is a fault of ours."""
+    lost = SystemError("error return without exception set")
+    assert _sentence_of(lost) is None
+    monkeypatch.setattr(resources, "memory_limit", lambda: 3 * GIGABYTE)
+    assert str(_sentence_of(lost)).startswith("There is not enough memory")
+    assert _sentence_of(KeyError("a")) is None
 
 
 # ------------------------------------------ a terminal without Unicode
