@@ -52,7 +52,7 @@ def tables(runs: int) -> dict[str, Callable[[], str]]:
         **compared,
         "membership": _membership,
         "controls": lambda: (
-            audit("controls", runs=many, told=partial(_say, "controls")).markdown() + _note(many)
+            audit("controls", runs=many, notify=partial(_say, "controls")).markdown() + _note(many)
         ),
         "sound": lambda: markdown(_sound(many)) + _note(many),
     }
@@ -64,7 +64,7 @@ def _side_by_side(subject: str, runs: int) -> str:
     """
     found: dict[tuple[str, str, str], dict[float, Finding]] = {}
     for epsilon in EPSILONS:
-        for finding in audit(subject, epsilon, runs=runs, told=partial(_say, subject)).details:
+        for finding in audit(subject, epsilon, runs=runs, notify=partial(_say, subject)).details:
             found.setdefault((finding.subject, finding.test, finding.unit), {})[epsilon] = finding
     lines = [
         "| subject | test | unit | "

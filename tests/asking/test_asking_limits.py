@@ -102,7 +102,7 @@ def test_persons_are_protected_where_they_are_named() -> None:
     for facts, unit in [({}, "row"), ({"person": "who"}, "person")]:
         assert AnswerTerms(epsilon=1.0, **facts).new_ledger().unit == unit
     many = AnswerTerms(epsilon=1.0, max_rows_per_person=3).new_ledger()
-    assert (many.unit, many.rows_per_person) == ("person", 3)
+    assert (many.unit, many.max_rows_per_person) == ("person", 3)
 
 
 def test_answers_are_pure_without_a_delta_and_in_zcdp_with_one() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from greedy_path import ENOUGH, EPSILONS, follow_the_greedy_path
+from greedy_path import ENOUGH, EPSILONS, follow_one_path, follow_the_greedy_path
 
 import understudy.auditing.discovery
 import understudy.auditing.questions
@@ -99,6 +99,7 @@ def test_a_door_that_is_built_wrong_would_be_seen(
     module: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, name, wrong)
+    follow_one_path(monkeypatch)
     for costly in ("gradient_findings", "_refinements"):  # they ask none of these questions
         monkeypatch.setattr(understudy.auditing.questions, costly, lambda epsilon: ())
     assert any(finding.verdict == "broken" for finding in doors(1.0))
@@ -350,7 +351,7 @@ def test_losses_of_tables_are_attained() -> None:
 def test_a_synthesizer_is_audited_as_it_is_set_up() -> None:
     told = []
     result = audit(
-        replace(Independent(epsilon=0.5), repair="clip"), runs=20, seed=1, told=told.append
+        replace(Independent(epsilon=0.5), repair="clip"), runs=20, seed=1, notify=told.append
     )
     assert (result.claimed, result.verdict, result.passed) == (0.5, "kept", True)
     assert result.measured == pytest.approx(0.5)

@@ -36,7 +36,7 @@ JOBS = {
     "binary": ["--attribute-encoding", "binary"],
     "delta": ["--delta", "1e-6"],
     "random": ["--method", "random", "--rows", "9"],
-    "person": ["--person", "who", "--rows-per-person", "2"],
+    "person": ["--person", "who", "--max-rows-per-person", "2"],
     "too large a degree": ["--degree", "20"],
     "no such column": ["--person", "nobody"],
 }

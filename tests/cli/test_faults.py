@@ -22,7 +22,9 @@ import pytest
 
 import understudy
 from understudy import Independent, Schema, read_table
+from understudy.cli import _sentence_of
 from understudy.cli.talk import prepare_screen
+from understudy.machine import resources
 from understudy.machine.resources import LEAST_MEMORY
 from understudy.privacy.ledger import LedgerFile
 
@@ -113,10 +115,12 @@ def test_without_a_place_for_compiled_code_it_runs_and_says_so_once(
     assert ran.stderr.count(b"\n") == 1
     assert b"set NUMBA_CACHE_DIR to a folder of your own" in ran.stderr
     # Every module with kernels takes the same way.
-    modules = ("counting.kernels", "counting.merging_kernels", "counting.distinct_kernels")
-    modules += ("privacy.score_kernels", "privacy.noise_kernels")
-    modules += ("models.graphical.kernels", "models.sampling_kernels", "data.stream_kernels")
-    script = "import " + ", ".join(f"understudy.{name}" for name in modules)
+    sources = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
+    compiled = [path for path in sources if "numba import njit" in (SOURCE / path).read_text()]
+    assert compiled == [Path("understudy/machine/compiled.py")]
+    modules = [path for path in sources if path.stem.endswith("kernels")]
+    assert len(modules) >= 10
+    script = "".join(f"import {'.'.join(path.with_suffix('').parts)}\n" for path in modules)
     imported = subprocess.run(
         [sys.executable, "-c", script], env=sealed, capture_output=True, check=False
     )
@@ -208,6 +212,48 @@ def test_memory_that_runs_out_midway(folder: Path, moment: str, megabytes: int) 
         assert not (folder / "out.csv").exists()
     spent = [release["epsilon"] for release in LedgerFile(folder / "l.ledger").read()["releases"]]
     assert spent in (MOMENTS[moment], [1.0])
+
+
+COMPILED = SQUEEZE.replace(
+    "understudy.cli.main()",
+    """from understudy.machine.plain_first import always_compile
+always_compile()
+understudy.cli.main()
+""",
+)
+"""What is done for many rows, on a few."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+@pytest.mark.thorough
+@pytest.mark.parametrize("megabytes", [0, 16, 64])
+def test_memory_that_runs_out_while_code_is_compiled(folder: Path, megabytes: int) -> None:
+    """LLVM ends the process where it gets no memory; the one that waits for it says so."""
+    moment = "understudy.counting.memory:MemoryCounter:__init__"
+    ran = subprocess.run(
+        [sys.executable, "-c", COMPILED, moment, str(megabytes), *PAID],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        env=environment(NUMBA_CACHE_DIR=str(folder / "nothing compiled")),
+    )
+    assert ran.returncode == 2, ran.stderr
+    assert b"Traceback" not in ran.stderr
+    assert b"understudy: There is not enough memory" in ran.stderr
+    assert not (folder / "out.csv").exists()
+    spent = [release["epsilon"] for release in LedgerFile(folder / "l.ledger").read()["releases"]]
+    assert spent == [1.0]
+
+
+def test_an_error_that_the_interpreter_lost_is_one_of_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where memory ends inside Python itself; without a limit such an error is a fault of ours."""
+    lost = SystemError("error return without exception set")
+    assert _sentence_of(lost) is None
+    monkeypatch.setattr(resources, "memory_limit", lambda: 3 * GIGABYTE)
+    assert str(_sentence_of(lost)).startswith("There is not enough memory")
+    assert _sentence_of(KeyError("a")) is None
 
 
 # ------------------------------------------ a terminal without Unicode

@@ -92,7 +92,7 @@ def test_forty_columns_in_one_go(tmp_path: Path) -> None:
     schema = app.interview.form.to_schema()
     assert len(schema) == 44
     assert schema["score_40"].to_dict()["max"] == 20
-    assert app.interview.unit.rows_per_person == 2
+    assert app.interview.unit.max_rows_per_person == 2
     assert resume_interview(saved, new_interview()).finished
 
 
@@ -190,7 +190,7 @@ def test_in_a_real_terminal(tmp_path: Path) -> None:
     )
     assert "SECRET77" not in shown
     assert re.search(
-        r"understudy\s+synthesize\s+t.csv\s+--schema\s+s.json\s+--person\s+who\s+--rows-per-person"
+        r"understudy\s+synthesize\s+t.csv\s+--schema\s+s.json\s+--person\s+who\s+--max-rows-per-person"
         r"\s+3",
         shown,
     )

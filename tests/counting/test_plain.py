@@ -88,12 +88,17 @@ def test_sizes_and_refusals_are_the_same(marginals: list[list[int]], limit: int)
     assert plain.outline(starts, axes, sizes, base, limit).tolist() == compiled.tolist()
 
 
-def test_rows_are_counted_stretch_by_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_are_counted_stretch_by_stretch(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
     monkeypatch.setattr(plain, "STRETCH", 7)
     codes = np.random.default_rng(0).integers(0, 5, 100).astype(np.uint8)
+    weights = np.arange(100) if weighted else None
     monkeypatch.setattr(plain_first, "WORTH_SECONDS", np.inf)
-    [counted] = MemoryCounter({"a": codes}, {}, {"a": 5}, collapse=False).count([(Axis("a"),)])
-    assert counted.tolist() == np.bincount(codes, minlength=5).tolist()
+    counter = MemoryCounter({"a": codes}, {}, {"a": 5}, collapse=False, weights=weights)
+    [counted] = counter.count([(Axis("a"),)])
+    assert counted.tolist() == np.bincount(codes, weights, minlength=5).tolist()
 
 
 def test_a_table_that_is_too_large_is_refused_before_it_is_made(

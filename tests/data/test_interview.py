@@ -39,9 +39,9 @@ def test_who_is_protected_comes_first() -> None:
     interview.answer("person")
     assert asked(interview).suggestion == "patient_id"
     interview.answer("")
-    assert asked(interview).fact == "rows_per_person"
+    assert asked(interview).fact == "max_rows_per_person"
     interview.answer("3")
-    assert interview.unit == Unit(person="patient_id", rows_per_person=3)
+    assert interview.unit == Unit(person="patient_id", max_rows_per_person=3)
     assert interview.form.entries["patient_id"] == {"kind": "identifier"}
     assert asked(interview).columns == ("visit",)
 

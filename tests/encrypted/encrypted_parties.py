@@ -11,6 +11,7 @@ import numpy as np
 
 from understudy.data.encoding import Coded
 from understudy.data.schema import Schema
+from understudy.encrypted import paillier
 from understudy.encrypted.paillier import PrivateKey
 from understudy.encrypted.plans import EncryptionPlan, list_tables
 from understudy.encrypted.service import CryptoService, ServicePolicy
@@ -31,9 +32,15 @@ SCHEMA = Schema.from_dict(
 
 
 @cache
+def _make_key(bits: int) -> PrivateKey:
+    return PrivateKey.generate(bits)
+
+
 def private_key() -> PrivateKey:
-    """One key for all tests of a file: making one takes a while."""
-    return PrivateKey.generate()
+    """One key for all tests of a file, of the fewest bits that are allowed just now: making one
+    takes a while.
+    """
+    return _make_key(paillier.MIN_BITS)
 
 
 def draw_rows(number: int, seed: int = 0) -> Coded:

@@ -24,6 +24,8 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import LedgerFile
 from understudy.privacy.mechanisms import SeededNoise
 
+pytestmark = pytest.mark.usefixtures("small_keys")
+
 EXACT = 1e4
 """So much epsilon that the noise is 0."""
 
@@ -67,7 +69,7 @@ def test_the_service_decrypts_nothing_but_uniform_numbers(parties, monkeypatch):
     assert len(set(seen)) == len(seen) == 40
     # The chance that all of 40 uniform numbers lie in one half is 2^-39 each way; one in 10^12.
     assert min(seen) < modulus // 2 < max(seen)
-    assert all(number.bit_length() > 1900 for number in seen)
+    assert all(number.bit_length() > parties.plan.key.bits - 148 for number in seen)
 
 
 def test_uploads_look_uniform_even_to_the_key_holder(parties):
@@ -75,7 +77,7 @@ def test_uploads_look_uniform_even_to_the_key_holder(parties):
     key = private_key()
     for upload in parties.uploads:
         for item in upload.items:
-            assert all(key.decrypt(one).bit_length() > 1900 for one in item)
+            assert all(key.decrypt(one).bit_length() > key.public.bits - 148 for one in item)
 
 
 def test_a_session_with_seeded_noise_is_not_called_private():

@@ -18,6 +18,8 @@ from understudy.encrypted.session import EncryptedSession
 from understudy.mechanisms.distributions import discrete_laplace_log_pmf
 from understudy.privacy.budget import Budget
 
+pytestmark = pytest.mark.usefixtures("small_keys")
+
 CELLS = 4000
 SURE = 1 - 1e-7
 

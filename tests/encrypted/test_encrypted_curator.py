@@ -27,6 +27,8 @@ from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.scores import score_named
 from understudy.privacy.sums import Sum
 
+pytestmark = pytest.mark.usefixtures("small_keys")
+
 OWNERS = 3
 
 

@@ -19,6 +19,8 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.features import Indicator, Number
 from understudy.privacy.sums import Sum
 
+pytestmark = pytest.mark.usefixtures("small_keys")
+
 ROWS = [draw_rows(400, seed) for seed in range(2)]
 SUMS = (
     Sum(features=[Indicator("a", (1,)), Number("c")], budget=Budget(1.0)),

@@ -43,6 +43,13 @@ def test_it_works_without_gmpy2(key, monkeypatch):
     assert key.decrypt(key.public.add([key.public.encrypt(31), by_gmpy2])) == 42
 
 
+@pytest.mark.parametrize("bits", [8, 9, 64, 129])
+def test_primes_are_as_long_as_asked_and_so_are_their_products(bits):
+    primes = [integers.draw_prime(bits) for _ in range(20)]
+    assert {prime.bit_length() for prime in primes} == {bits}
+    assert {(p * q).bit_length() for p in primes for q in primes} == {2 * bits}
+
+
 def test_phe_reads_what_we_encrypt_and_we_what_phe_encrypts(key, monkeypatch):
     if not (ORACLES / "phe").is_dir():
         pytest.skip("phe is not among the oracles that make test installs")

@@ -31,6 +31,8 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Measurement
 from understudy.privacy.questions import Choose
 
+pytestmark = pytest.mark.usefixtures("small_keys")
+
 
 @pytest.fixture(scope="module")
 def parties():

@@ -289,7 +289,7 @@ def test_the_threshold_grows_with_the_rows_of_a_person(others: int, named: int) 
     connection.execute("CREATE TABLE t AS SELECT 'p' AS who, 'v' AS c FROM range(50) r(i)")
     connection.execute(f"INSERT INTO t SELECT 'q' || i, 'v' FROM range({others}) r(i)")
     engine = DuckDBEngine("t", "T", connection=connection)
-    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9, rows_per_person=2)
+    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9, max_rows_per_person=2)
     found = EngineColumns(EngineTable(engine), "who", 2)
     schema = discover(found, ledger, ledger.budget, 1e-9, Words(0), person="who")
     assert isinstance(schema["c"], Category) == bool(named)  # two rows of the person count

@@ -222,7 +222,7 @@ def test_a_person_has_no_more_rows_in_a_sum_than_allowed(tmp_path: Path) -> None
     frame = pd.DataFrame({"x": np.ones(300), "owner": [f"p{i % 20}" for i in range(300)]})
     frame.to_parquet(path)
     for engine in ("memory", "duckdb"):
-        ledger = Ledger(10.0, rows_per_person=4, unit="person")
+        ledger = Ledger(10.0, max_rows_per_person=4, unit="person")
         options: Any = {"engine": engine, "person": "owner", "notify": lambda note: None}
         with open_curator(path, {"x": (0, 1)}, ledger, noise=NoNoise(1), **options) as curator:
             for _ in range(3):

@@ -195,7 +195,7 @@ def test_the_svm_tells_more_than_two_classes() -> None:
 def test_many_classes_are_learned_by_cheap_learners_only() -> None:
     told: list[str] = []
     tables = compare_tables(in_order(600, 60, 0), in_order(600, 60, 1))
-    task = learning_task(tables, "answer", ["XGBoost", "CART", "SVM"], tell=told.append)
+    task = learning_task(tables, "answer", ["XGBoost", "CART", "SVM"], notify=told.append)
     assert told == [learner.learner for learner in task.learners] == ["CART"]
     assert task.notes == ("Of 60 values, answer was learned by CART only: others are slow.",)
     assert learning_task(tables, "answer", ["XGBoost"]).learners[0].learner == "CART"

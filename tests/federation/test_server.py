@@ -173,7 +173,7 @@ def test_the_log_only_grows(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     AuditLog(path)({"asked": "one"})
     shown: list[str] = []
-    again = AuditLog(path, show=shown.append)
+    again = AuditLog(path, notify=shown.append)
     again({"asked": "close", "answered": "closed"})
     assert [line["asked"] for line in lines(path)] == ["one", "close"]
     assert shown[0].endswith(" closed the session; the ledger is settled")
@@ -194,7 +194,7 @@ def test_a_log_that_cannot_be_written_is_an_error(
 
 def test_what_the_owner_should_see_is_shown_when_the_log_fails(tmp_path: Path) -> None:
     shown: list[str] = []
-    log = AuditLog(tmp_path / "audit.jsonl", show=shown.append)
+    log = AuditLog(tmp_path / "audit.jsonl", notify=shown.append)
     (tmp_path / "audit.jsonl").unlink()
     (tmp_path / "audit.jsonl").mkdir()
     with pytest.raises(InputError):

@@ -43,7 +43,7 @@ def test_a_ledger_is_the_one_that_was_approved() -> None:
         book(private=False),
         book(neighbours="add_remove"),
         book(neighbours="add_remove", unit="person"),
-        book(neighbours="add_remove", rows_per_person=2),
+        book(neighbours="add_remove", max_rows_per_person=2),
         book(epsilon=0.9),
         book(epsilon=1.1),
         book(delta=0.0),
@@ -60,7 +60,7 @@ def test_a_ledger_is_the_one_that_was_approved() -> None:
 
 
 def test_persons_are_protected_as_the_data_set_says() -> None:
-    ledger = book(neighbours="add_remove", unit="person", rows_per_person=3)
+    ledger = book(neighbours="add_remove", unit="person", max_rows_per_person=3)
     take(ledger, whom=Protected(neighbours="add_remove", person="who", max_rows_per_person=3))
     for rows in (2, 4):
         whom = Protected(neighbours="add_remove", person="who", max_rows_per_person=rows)

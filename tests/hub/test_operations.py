@@ -239,7 +239,7 @@ def test_persons_are_protected_where_the_data_set_says_so(tmp_path: Path) -> Non
         folder=tmp_path / "out",
     )
     made = read_operation("ask", {"epsilon": 1.0, "questions": ["count"]}).run(run)
-    assert (made.ledger.unit, made.ledger.rows_per_person) == ("person", 2)
+    assert (made.ledger.unit, made.ledger.max_rows_per_person) == ("person", 2)
 
 
 def test_books_for_another_guarantee_are_refused(book: LedgerFile) -> None:

@@ -136,7 +136,7 @@ class TestColumns:
     def test_the_column_of_the_person_cannot_be_changed(self, studio: Studio) -> None:
         for answer in ("person", "patient_id", "3"):
             studio.answer(answer)
-        assert studio.interview.unit == Unit(person="patient_id", rows_per_person=3)
+        assert studio.interview.unit == Unit(person="patient_id", max_rows_per_person=3)
         line = ColumnLine(name="patient_id", kind="integer", facts="0..9", missing="no")
         assert not studio.change_lines({"patient_id": line})
         assert studio.interview.form.entries["patient_id"] == {"kind": "identifier"}
@@ -332,12 +332,12 @@ def test_the_command_line_says_all_that_was_chosen() -> None:
     choices = Choices(
         epsilon=0.1 + 0.2, delta=1e-9, method="mst", rows=10, keep_going=True, accept="new_rows"
     )
-    words = shlex.split(command_line(places, choices, Unit(person="who", rows_per_person=4)))
+    words = shlex.split(command_line(places, choices, Unit(person="who", max_rows_per_person=4)))
     assert words[:3] == ["understudy", "synthesize", "my patients.csv"]
     pairs = dict(itertools.pairwise(words))
     assert pairs["--epsilon"] == "0.30000000000000004"
     assert pairs["--person"] == "who"
-    assert pairs["--rows-per-person"] == "4"
+    assert pairs["--max-rows-per-person"] == "4"
     assert pairs["--missing-marks"] == "n/a,-9"
     assert {"--no-header", "--keep-going", "--new-rows"} <= set(words)
 

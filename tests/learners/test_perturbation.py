@@ -114,7 +114,7 @@ def test_the_parts_of_objective_perturbation_add_up_to_epsilon(relation, persons
     if relation == "replace" and persons_rows > 1:
         pytest.skip("persons go with add_remove")
     table = _table(())
-    ledger = Ledger(epsilon, neighbours=relation, rows_per_person=persons_rows)
+    ledger = Ledger(epsilon, neighbours=relation, max_rows_per_person=persons_rows)
     plan = plan_objective(table, Budget(epsilon), ledger, 1e-9)
     moved = {"add_remove": persons_rows, "replace": 2}[relation]
     noise = moved * table.l1 / (plan.tilt_scale * plan.tilt_step)

@@ -78,7 +78,7 @@ def test_a_part_promises_nothing_by_itself() -> None:
         (Ledger(1.0), ["north", "north"], "two parts or more"),
         (Ledger(1.0), [1, 2], "two parts or more"),
         (Ledger(1.0, neighbours="replace"), ["north", "south"], "leave one part and join another"),
-        (Ledger(1.0, rows_per_person=3), ["north", "south"], "say whole_persons=True"),
+        (Ledger(1.0, max_rows_per_person=3), ["north", "south"], "say whole_persons=True"),
     ],
 )
 def test_parts_that_do_not_add_up_are_refused(ledger: Ledger, parts: list[str], said: str) -> None:
@@ -88,9 +88,9 @@ def test_parts_that_do_not_add_up_are_refused(ledger: Ledger, parts: list[str], 
 
 
 def test_persons_who_stay_in_one_part() -> None:
-    ledger = Ledger(1.0, rows_per_person=3)
+    ledger = Ledger(1.0, max_rows_per_person=3)
     parts = ledger.parallel("by home", ["here", "there"], Budget(0.5), whole_persons=True)
-    assert parts["here"].rows_per_person == 3
+    assert parts["here"].max_rows_per_person == 3
 
 
 def test_why_a_replaced_row_is_not_in_one_part() -> None:
@@ -144,7 +144,7 @@ def test_thresholds_are_not_forgotten_in_a_group() -> None:
 
 
 def test_a_group_of_persons_is_called_so() -> None:
-    ledger = Ledger(1.0, rows_per_person=5)
+    ledger = Ledger(1.0, max_rows_per_person=5)
     Geometric(epsilon=1.0, sensitivity=5).release(5, ledger, "visits")
     assert "all rows of any 2 persons" in str(ledger.for_group(2))
 

@@ -330,7 +330,7 @@ def test_a_choice_costs_what_it_says(neighbours: Any, currency: Any, most: int) 
     """
     if neighbours == "replace" and most > 1:
         return
-    protection = Protection(neighbours=neighbours, rows_per_person=most)
+    protection = Protection(neighbours=neighbours, max_rows_per_person=most)
     cost = Budget(0.02, currency)
     epsilon = 0.02 if currency == "epsilon" else math.sqrt(8 * 0.02)
     reach = 1 if neighbours == "add_remove" else 2

@@ -13,7 +13,7 @@ from understudy.privacy.discovery_budget import Outlook, Protection
 from understudy.privacy.mechanisms import SCORE_GRID
 
 ROWS = Protection(neighbours="add_remove")
-PERSONS = Protection(neighbours="add_remove", rows_per_person=3)
+PERSONS = Protection(neighbours="add_remove", max_rows_per_person=3)
 REPLACE = Protection(neighbours="replace")
 PROTECTIONS = pytest.mark.parametrize("protection", [ROWS, PERSONS, REPLACE])
 

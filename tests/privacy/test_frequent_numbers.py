@@ -32,7 +32,7 @@ def table_of(texts: list[str]) -> Table:
 
 
 def discover_column(texts: list[str], seed: int = 1, share: float | None = None) -> Discovery:
-    ledger = Ledger.for_discovery(1.0, 1e-9, "add_remove", rows_per_person=1, unit="row")
+    ledger = Ledger.for_discovery(1.0, 1e-9, "add_remove", max_rows_per_person=1, unit="row")
     facts = Draft(table_of(texts)), ledger, ledger.budget, ledger.threshold_delta
     run = Discovery(*facts, SeededNoise(seed), share=share)
     run.count_rows()

@@ -83,13 +83,13 @@ class Counts(Asker):
         return super().histogram(question, counts, cost, delta)
 
 
-@pytest.mark.parametrize("rows_per_person", [1, 2])
-def test_a_person_changes_the_count_by_their_rows_at_most(rows_per_person: int) -> None:
+@pytest.mark.parametrize("max_rows_per_person", [1, 2])
+def test_a_person_changes_the_count_by_their_rows_at_most(max_rows_per_person: int) -> None:
     """Over all columns of up to five cells of three words, and all rows that a person may add."""
-    asker = Counts(Ledger(1e9, rows_per_person=rows_per_person), SeededNoise(0))
+    asker = Counts(Ledger(1e9, max_rows_per_person=max_rows_per_person), SeededNoise(0))
 
     def count(words: tuple[str, ...]) -> int:
-        tally = Tally(rows_per_person + 1)
+        tally = Tally(max_rows_per_person + 1)
         cells = Counter(words)
         tally.add(cells, cells.values())
         find_rare(asker, {"x": tally}, 5.0, 0.0, Budget(1.0, "epsilon"))
@@ -98,9 +98,9 @@ def test_a_person_changes_the_count_by_their_rows_at_most(rows_per_person: int) 
     worst = 0
     for size in range(6):
         for words in itertools.combinations_with_replacement("abc", size):
-            for more in itertools.combinations_with_replacement("abc", rows_per_person):
+            for more in itertools.combinations_with_replacement("abc", max_rows_per_person):
                 worst = max(worst, abs(count((*words, *more)) - count(words)))
-    assert worst == rows_per_person
+    assert worst == max_rows_per_person
 
 
 class Told(Asker):

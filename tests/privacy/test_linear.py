@@ -139,7 +139,7 @@ def test_answers_are_exact_but_for_the_noise() -> None:
     [
         ({}, 2.0),
         ({"neighbours": "replace"}, 4.0),
-        ({"rows_per_person": 3}, 6.0),
+        ({"max_rows_per_person": 3}, 6.0),
     ],
 )
 def test_laplace_noise_is_of_the_l1_distance(guarantee: Any, expected: float) -> None:
@@ -154,7 +154,7 @@ def test_gaussian_noise_is_of_the_l2_distance() -> None:
     budget = Budget(0.5, "rho")
     question = LinearQueries(axes=(), matrix=matrix_of([[1, 0], [1, 1]]), budget=budget, text="")
     assert question.scale(ledger) == pytest.approx(math.sqrt(2))
-    ledger = Ledger(1.0, 1e-6, currency="rho", rows_per_person=3)
+    ledger = Ledger(1.0, 1e-6, currency="rho", max_rows_per_person=3)
     assert question.scale(ledger) == pytest.approx(3 * math.sqrt(2))
 
 
@@ -193,7 +193,7 @@ def test_a_root_is_rounded_up_and_a_whole_distance_is_not(
         text="t",
     )
     for rows in (1, 3)[: 2 if neighbours == "add_remove" else 1]:
-        ledger = Ledger(1.0, 1e-6, neighbours, "rho", rows_per_person=rows)
+        ledger = Ledger(1.0, 1e-6, neighbours, "rho", max_rows_per_person=rows)
         assert question.scale(ledger) == gaussian_scale(rows * distance, 0.3)
     assert gaussian_scale(distance, 0.3) != gaussian_scale(math.nextafter(distance, 9), 0.3)
     assert gaussian_scale(distance, 0.3) != gaussian_scale(math.nextafter(distance, 0), 0.3)

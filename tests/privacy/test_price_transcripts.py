@@ -100,7 +100,7 @@ def test_conversions() -> None:
 def test_prices_of_discovery() -> None:
     lines = []
     for budget, relation, rows in itertools.product(BUDGETS, RELATIONS, (1, 3)):
-        hides = Protection(neighbours=relation, rows_per_person=rows)
+        hides = Protection(neighbours=relation, max_rows_per_person=rows)
         lines.append(f"{budget}, {relation}, {rows} rows per person")
         lines.append(
             "  "
@@ -133,7 +133,7 @@ def test_prices_of_identifiers_and_numbers() -> None:
     """Some columns have few telling cells, and not all can have what they need."""
     lines = []
     for budget, rows in itertools.product(BUDGETS[1::3], (1, 3)):
-        hides = Protection(neighbours="add_remove", rows_per_person=rows)
+        hides = Protection(neighbours="add_remove", max_rows_per_person=rows)
         lines.append(f"{budget}, {rows} rows per person")
         for people in (300.0, 40_000.0):
             telling = [people * share for share in (0.01, 0.3, 1.0)]
@@ -158,7 +158,7 @@ LEDGERS: dict[str, dict[str, Any]] = {
         "epsilon": 2.0, "delta": 1e-6, "currency": "rho", "threshold_delta": 4e-7,
         "stop_delta": 1e-7,
     },
-    "gdp": {"epsilon": 2.0, "delta": 1e-6, "currency": "gdp", "rows_per_person": 3},
+    "gdp": {"epsilon": 2.0, "delta": 1e-6, "currency": "gdp", "max_rows_per_person": 3},
     "order": {"epsilon": 2.0, "delta": 1e-6, "currency": "rho", "order": 9, "unit": "person"},
 }  # fmt: skip
 

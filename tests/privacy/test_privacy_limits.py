@@ -22,7 +22,7 @@ from understudy.privacy.features import Indicator, Number, put_on_grid
 from understudy.privacy.group_privacy import check_members
 from understudy.privacy.ledger.entries import (
     Entry,
-    check_rows_per_person,
+    check_max_rows_per_person,
     is_wording,
     list_questions,
 )
@@ -129,7 +129,7 @@ LIMITS = {
         [(0.0, 1.0), (1.0,)],
         [(), (0.0, 0.0), (-1.0, 2.0), (math.inf, 1.0), (math.nan, 1.0)],
     ),
-    "rows per person": (check_rows_per_person, [1, 10**6], [0, 10**6 + 1, True, 1.0]),
+    "rows per person": (check_max_rows_per_person, [1, 10**6], [0, 10**6 + 1, True, 1.0]),
     "members of a group": (check_members, [1, 10**9], [0, 10**9 + 1, True, 2.0]),
     "length of a text": (lambda length: is_wording("x" * length), [0, 10**5], [10**5 + 1]),
     "order": (check_order, [2, 512], [1, 513, 2.0, True]),

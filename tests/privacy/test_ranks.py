@@ -86,7 +86,7 @@ def test_a_person_moves_a_score_no_further_than_one_step_of_its_choice(level: fl
     """A choice of scores on the grid is private where each moves by SCORE_GRID + 1 steps."""
     asked = question(level)
     for rows in (1, 3):
-        ledger = Ledger(1.0, rows_per_person=rows)
+        ledger = Ledger(1.0, max_rows_per_person=rows)
         for one, other in neighbours_of("add_remove"):
             both = asked.scores(one), asked.scores(one + rows * (other - one))
             here, there = (asked.grid_scores(scores, ledger) for scores in both)

@@ -36,7 +36,7 @@ def column_of(shares: dict[str, int]) -> Column:
 
 
 def look_at(share: float | None = None, seed: int = 1, **columns: Column) -> tuple[Schema, Ledger]:
-    ledger = Ledger.for_discovery(0.25, 1e-9, "add_remove", rows_per_person=1, unit="row")
+    ledger = Ledger.for_discovery(0.25, 1e-9, "add_remove", max_rows_per_person=1, unit="row")
     facts = Draft(Table(columns)), ledger, ledger.budget, ledger.threshold_delta
     discovery = Discovery(*facts, SeededNoise(seed), share=share)
     discovery.count_rows()
@@ -147,7 +147,7 @@ Look = tuple[dict[tuple[str, ...], int], object]
 def look(cells: tuple[str, ...], most: int, again: bool) -> Look:
     """Look at a column, where noise makes a public word, and nothing else, stand out."""
     noise: Any = _Recorder({("public", "Fiji"): 10**6, ("missing",): 10**6})
-    ledger = Ledger(1.0, 1e-6, threshold_delta=1e-6, rows_per_person=most)
+    ledger = Ledger(1.0, 1e-6, threshold_delta=1e-6, max_rows_per_person=most)
     tally = Tally(most + 1)
     tally.add(*zip(*Counter(cells).items(), strict=True) if cells else ((), ()))
     finder = _Listener(Asker(ledger, noise), {"x": tally}, 100.0)

@@ -353,7 +353,7 @@ class Recording(SystemNoise):
 
 def curator_for(table: Table, most: int, noise: Recording, **guarantee: Any) -> CentralCurator:
     return CentralCurator(
-        encode(table, SCHEMA), Ledger(1.0, rows_per_person=most, **guarantee), noise
+        encode(table, SCHEMA), Ledger(1.0, max_rows_per_person=most, **guarantee), noise
     )
 
 
@@ -383,7 +383,7 @@ def test_gridded_scores_of_neighbours_differ_by_no_more_than_the_choice_covers()
         for end in (rows, rows - most):
             noise = Recording()
             coded = Coded(SCHEMA, {name: column[:end] for name, column in codes.items()}, end, ())
-            ledger = Ledger(1.0, rows_per_person=most)
+            ledger = Ledger(1.0, max_rows_per_person=most)
             CentralCurator(coded, ledger, noise).choose(
                 [marginal("x", "y"), marginal("y", "x")], "R", Budget(0.5)
             )
@@ -451,7 +451,7 @@ def test_a_person_who_makes_words_frequent_is_told_with_probability_delta_at_mos
 
     def named(noise: Words) -> bool:
         guarantee: Any = (1.0, 2e-6, "add_remove", currency, delta)
-        ledger = Ledger(*guarantee, rows_per_person=most)
+        ledger = Ledger(*guarantee, max_rows_per_person=most)
         table = Table({"c": words(*["v"] * (most + 1))})
         noise.histograms = 0
         return isinstance(discover(table, ledger, ledger.budget, delta, noise)["c"], Category)
@@ -480,7 +480,7 @@ def test_words_of_one_person_cannot_be_named() -> None:
     rows = 50
     table = Table({"who": words(*["p"] * rows), "c": words(*(f"v{i % 2}" for i in range(rows)))})
     kept, _ = limit_rows_per_person(table, "who", 2)
-    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9, rows_per_person=2)
+    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9, max_rows_per_person=2)
     schema = discover(kept, ledger, ledger.budget, 1e-9, Words(), person="who")
     assert isinstance(schema["c"], Text)
 
@@ -519,7 +519,7 @@ def test_every_method_bounds_contributions_and_tells_the_owner_only(method: Any)
     model = method(person="who", max_rows_per_person=2).fit(table, SCHEMA, notify=notes.append)
     assert notes == ["rows left out: 5 so that nobody counts with more than 2 rows"]
     document = json.dumps(model.to_dict())
-    assert (model.ledger.unit, model.ledger.rows_per_person) == ("person", 2)
+    assert (model.ledger.unit, model.ledger.max_rows_per_person) == ("person", 2)
     assert "left out" not in document
     assert "left out" not in report(model)
     again = Model.from_dict(json.loads(document))
@@ -531,13 +531,13 @@ def test_without_a_person_the_owner_vouches_and_nothing_is_left_out(method: Any)
     notes: list[str] = []
     model = method(max_rows_per_person=3).fit(visits(*"pppppppqqr"), SCHEMA, notify=notes.append)
     assert notes == []
-    assert model.ledger.rows_per_person == 3
+    assert model.ledger.max_rows_per_person == 3
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_by_default_a_row_is_protected(method: Any) -> None:
     model = method().fit(visits(*"pppq"), SCHEMA)
-    assert (model.ledger.unit, model.ledger.rows_per_person) == ("row", 1)
+    assert (model.ledger.unit, model.ledger.max_rows_per_person) == ("row", 1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -600,7 +600,7 @@ def test_a_column_that_cannot_tell_persons_apart_is_refused() -> None:
 
 
 def test_the_statement_says_who_is_protected() -> None:
-    ledger = Ledger(1.0, rows_per_person=4)
+    ledger = Ledger(1.0, max_rows_per_person=4)
     ledger.debit("q", Budget(0.5), "m")
     assert (
         "adding or removing all rows of any one person (at most 4) changes the probability"
@@ -669,7 +669,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_command_line_bounds_and_says_so(folder: Path) -> None:
     options = ["--schema", "s.json", "--model", "m.json", "-o", "out.csv", "--report", "r.html"]
-    ran = run("synthesize", "t.csv", *options, "--person", "who", "--rows-per-person", 3)
+    ran = run("synthesize", "t.csv", *options, "--person", "who", "--max-rows-per-person", 3)
     assert ran.status == 0, ran.err
     assert (
         "note (for you, not for release): rows left out: 61 so that nobody counts with more than 3 "
@@ -677,7 +677,7 @@ def test_the_command_line_bounds_and_says_so(folder: Path) -> None:
     )
     assert "adding or removing all rows of any one person (at most 3)" in ran.err
     ledger = Model.load("m.json").ledger
-    assert (ledger.unit, ledger.rows_per_person) == ("person", 3)
+    assert (ledger.unit, ledger.max_rows_per_person) == ("person", 3)
     page = (folder / "r.html").read_text()
     assert "all rows of one person (at most 3) more or less" in page
     assert "61" not in "".join(line for line in page.splitlines() if "left out" in line)
@@ -701,7 +701,7 @@ def test_a_schema_can_be_drafted_with_persons_in_mind(folder: Path) -> None:
         "t.csv",
         "--person",
         "who",
-        "--rows-per-person",
+        "--max-rows-per-person",
         2,
         "--epsilon",
         50,
@@ -727,5 +727,5 @@ def test_a_ledger_for_persons_can_be_started(folder: Path) -> None:
 
 
 def test_a_plan_for_persons(folder: Path) -> None:
-    ran = run("plan", "--schema", "s.json", "--rows", 1000, "--rows-per-person", 5)
+    ran = run("plan", "--schema", "s.json", "--rows", 1000, "--max-rows-per-person", 5)
     assert ran.status == 0, ran.err

@@ -265,7 +265,7 @@ def test_codes_alone_have_no_sums_of_numbers():
 def test_a_curator_of_public_facts_reads_no_other_column(tmp_path):
     path = tmp_path / "table.csv"
     FRAME.to_csv(path, index=False)
-    ledger = Ledger(1.0, rows_per_person=2, unit="person")
+    ledger = Ledger(1.0, max_rows_per_person=2, unit="person")
     facts = {"income": (0, 10_000), "sex": ["f", "m"]}
     with open_curator(path, facts, ledger, person="note", noise=NoNoise()) as curator:
         answer = curator.sum([Number("income")], Budget(1.0), by=marginal("sex"))

@@ -309,7 +309,7 @@ def test_what_cannot_be_asked_is_refused(changes, said):
 
 
 def test_other_relations_are_refused():
-    for options in ({"neighbours": "replace"}, {"rows_per_person": 2}):
+    for options in ({"neighbours": "replace"}, {"max_rows_per_person": 2}):
         ledger = Ledger(1.0, 1e-5, currency="rho", order=18, **options)
         curator = CentralCurator(encode(table([(0, 0)]), SCHEMA), ledger)
         with pytest.raises(InputError, match="one row that is added or removed"):

@@ -84,19 +84,21 @@ def test_delta_is_said_in_plain_words() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0, 10.0, 1000.0])
-@pytest.mark.parametrize("rows_per_person", [1, 3])
-def test_every_place_says_the_number(epsilon: float, rows_per_person: int, tmp_path: Path) -> None:
-    method = Independent(epsilon=epsilon, max_rows_per_person=rows_per_person)
+@pytest.mark.parametrize("max_rows_per_person", [1, 3])
+def test_every_place_says_the_number(
+    epsilon: float, max_rows_per_person: int, tmp_path: Path
+) -> None:
+    method = Independent(epsilon=epsilon, max_rows_per_person=max_rows_per_person)
     model = method.fit(every_kind_table(), every_kind_schema(), notify=lambda _: None)
     model.save(tmp_path / "m.json")
     sentence = f"a factor of at most {FACTORS[epsilon]}"
     person = "all rows of any one person (at most 3)"
-    weak = judge_guarantee(epsilon, "row" if rows_per_person == 1 else "person")
+    weak = judge_guarantee(epsilon, "row" if max_rows_per_person == 1 else "person")
     shown = " ".join(run("show", tmp_path / "m.json", columns=400).out.split())
     for place in (model.ledger.statement(), report(model), model._repr_html_(), shown):
         assert sentence in place
         assert weak in place
-        assert (person in place) == (rows_per_person == 3)
+        assert (person in place) == (max_rows_per_person == 3)
         assert "little" not in place
         assert "inf" not in place.split(sentence)[1][:20]
 

@@ -106,7 +106,7 @@ def _lines_of(model: Any) -> list[str]:
     ledger, document = model.ledger, model.to_dict()
     return [
         f"ledger: {ledger.epsilon:g}, delta {ledger.delta:g}, {ledger.neighbours}, "
-        f"{ledger.currency}, {ledger.unit}, {ledger.rows_per_person} rows, "
+        f"{ledger.currency}, {ledger.unit}, {ledger.max_rows_per_person} rows, "
         f"thresholds {ledger.threshold_delta:g}, order {ledger.order}",
         f"spent: {show(ledger.spent())}, left {show(ledger.left.amount)}",
         f"public: {', '.join(ledger.taken_as_public)}",

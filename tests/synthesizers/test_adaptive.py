@@ -268,6 +268,7 @@ def test_a_target_that_is_never_read_is_refused() -> None:
         Adaptive(epsilon=1.0, target="e").fit(table(100), schema(e={"kind": "text"}))
 
 
+@pytest.mark.thorough
 @pytest.mark.data
 def test_nltcs_is_close(data: Path) -> None:
     from published import published

@@ -41,19 +41,23 @@ def make_table(rows=2000, seed=1):
 QUICK = {"delta": 1e-5, "hidden": 16, "steps": 30, "sampling_rate": 0.1}
 
 
-@pytest.fixture(scope="module")
-def trained():
+def train(steps):
     method = GAN(
         epsilon=20.0,
         delta=1e-5,
         hidden=32,
-        steps=400,
+        steps=steps,
         sampling_rate=0.2,
         label="kind",
         discriminator_steps=1,
         learning_rate=0.005,
     )
     return method.fit(make_table(), SCHEMA, noise=SeededNoise(3))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return train(60)
 
 
 def columns_of(table):
@@ -71,8 +75,9 @@ def test_whole_amounts_are_written_as_their_format_says(form, looks, tmp_path):
     assert all(re.fullmatch(looks, row) for row in rows)
 
 
-def test_rows_go_with_their_label(trained):
-    drawn = columns_of(trained.sample(3000, seed=1))
+@pytest.mark.thorough
+def test_rows_go_with_their_label():
+    drawn = columns_of(train(400).sample(3000, seed=1))
     ones = drawn["kind"] == 1
     assert 0.25 < ones.mean() < 0.35
     assert drawn["size"][ones].mean() > drawn["size"][~ones].mean() + 2
@@ -92,7 +97,7 @@ def test_merf_learns_what_goes_together():
 def test_the_ledger_holds_the_whole_price(trained):
     counts, steps = trained.ledger.entries
     assert counts.question == "table of kind"
-    assert steps.question.startswith("400 sums of gradients")
+    assert steps.question.startswith("60 sums of gradients")
     assert trained.ledger.spent()[0] <= 20.0
     assert not trained.ledger.private  # the noise was seeded
 

@@ -37,7 +37,7 @@ from understudy.privacy.budget import Budget, Currency, Neighbours, check_delta,
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
-from understudy.privacy.ledger import Ledger, LedgerFile, UnitName, check_rows_per_person
+from understudy.privacy.ledger import Ledger, LedgerFile, UnitName, check_max_rows_per_person
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import (
@@ -87,7 +87,7 @@ class AnswerTerms:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
-        check_rows_per_person(self.max_rows_per_person)
+        check_max_rows_per_person(self.max_rows_per_person)
         if self.discovery is not None and not 0 < self.discovery < 1:
             raise InputError(f"discovery must be a share between 0 and 1, not {self.discovery!r}.")
         if self.discovery is not None and not self.delta:
@@ -101,7 +101,7 @@ class AnswerTerms:
         unit: UnitName = "person"
         if self.person is None and self.max_rows_per_person == 1:
             unit = "row"
-        protection: dict[str, Any] = {"rows_per_person": self.max_rows_per_person, "unit": unit}
+        protection: dict[str, Any] = {"max_rows_per_person": self.max_rows_per_person, "unit": unit}
         if self.discovery is not None:
             return Ledger.for_discovery(self.epsilon, self.delta, self.neighbours, **protection)
         currency: Currency = "epsilon"

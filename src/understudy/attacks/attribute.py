@@ -87,7 +87,7 @@ def attribute_inference(
 
 
 def _right_guesses(
-    people: Coded, pool: Coded, known: Sequence[str], secret: str, report: Callable[[int], None]
+    people: Coded, pool: Coded, known: Sequence[str], secret: str, progress: Callable[[int], None]
 ) -> NDArray[np.bool_]:
     """For each of the people, whether the synthetic rows closest to them vote for their secret."""
     secrets, size = pool.codes[secret], pool.schema[secret].size
@@ -98,7 +98,7 @@ def _right_guesses(
         votes = np.bincount(secrets[away == away.min()], minlength=size) + overall
         right[row] = votes.argmax() == people.codes[secret][row]
         if row % 100 == 0:
-            report(row)
+            progress(row)
     return right
 
 

@@ -161,14 +161,14 @@ class MembershipGame:
         return 2 * self.shadows * (len(self.targets) + 1)
 
     def play(
-        self, release: ReleaseTable, stand_in: bool, delta: float, report: Callable[[int], None]
+        self, release: ReleaseTable, stand_in: bool, delta: float, progress: Callable[[int], None]
     ) -> GameOutcome:
         """Attack what ``release`` makes of tables with and without each target's row."""
         counter = itertools.count(1)
 
         def look(places: Ints, targets: Sequence[int]) -> ShadowLook:
             synthetic = as_table(release(self.people.take(places), self.rng))[0]
-            report(next(counter))
+            progress(next(counter))
             rows = _encode_rows(synthetic, self.schema)
             return ShadowLook(
                 table_features(rows),

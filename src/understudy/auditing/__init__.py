@@ -56,7 +56,7 @@ CONTROL_RUNS = 4000
 flagged.
 """
 
-Told = Callable[[Finding], None]
+NotifyFinding = Callable[[Finding], None]
 
 
 def _tell_nobody(finding: Finding) -> None:
@@ -72,7 +72,7 @@ def audit(
     runs: int = RUNS,
     confidence: float = CONFIDENCE,
     seed: int | None = None,
-    told: Told = _tell_nobody,
+    notify: NotifyFinding = _tell_nobody,
 ) -> AuditResult:
     """Measure what is lost on neighbouring tables, beside what is claimed.
 
@@ -103,7 +103,7 @@ def audit(
     seed
         Makes the runs repeatable, with noise of the same distributions from NumPy; by default the
         real noise is used. A function has its own noise.
-    told
+    notify
         Called with each finding as it comes.
 
     Examples
@@ -124,7 +124,7 @@ def audit(
         raise InputError(f"confidence must be at least 0.5 and below 1, not {confidence!r}.")
     found = []
     for finding in _findings(subject, epsilon, delta, pair, runs, confidence, seed):
-        told(finding)
+        notify(finding)
         found.append(finding)
     if name == "controls":
         smallest = min(f.measured / f.claimed for f in found if not f.least)

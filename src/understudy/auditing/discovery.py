@@ -201,7 +201,7 @@ def names_numbers(epsilon: float, pair: Pair, spoil: Spoil | None = None) -> Run
 
 def _tally(table: Table, ledger: Ledger, spoil: Spoil | None = None) -> dict[str, Tally]:
     """Exact counts of the column, once its kind is chosen."""
-    tallies = {"x": Tally(ledger.rows_per_person + 1)}
+    tallies = {"x": Tally(ledger.max_rows_per_person + 1)}
     MemoryColumns(table).count(tallies)
     if spoil is not None:
         spoil(tallies["x"])
@@ -296,7 +296,7 @@ def naming_probability(
         noise.count = count
         delta = DELTA if currency == "epsilon" else 2 * DELTA
         ledger = Ledger(
-            epsilon, delta, neighbours, currency, threshold_delta=DELTA, rows_per_person=most
+            epsilon, delta, neighbours, currency, threshold_delta=DELTA, max_rows_per_person=most
         )
         return naming.names(ledger, noise, Budget(ledger.budget.amount, currency), held)
 

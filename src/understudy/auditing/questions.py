@@ -188,7 +188,7 @@ def _make_refinement_run(
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:
         ledger = Ledger(
-            epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most
+            epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", max_rows_per_person=most
         )
         assert pair.schema is not None
         rows = _limit_rows(table, most)
@@ -212,7 +212,11 @@ def make_run(
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:
         ledger = Ledger(
-            epsilon, delta, pair.neighbours, currency if delta else "epsilon", rows_per_person=most
+            epsilon,
+            delta,
+            pair.neighbours,
+            currency if delta else "epsilon",
+            max_rows_per_person=most,
         )
         assert pair.schema is not None
         return ask(CentralCurator(encode(_limit_rows(table, most), pair.schema), ledger, noise))

@@ -136,11 +136,11 @@ def run_pair(method: Synthesizer) -> Pair:
     if method.needs_numbers:
         return extreme_pair(method.neighbours)
     if method.person:
-        rows_per_person = method.max_rows_per_person
+        max_rows_per_person = method.max_rows_per_person
     else:
-        rows_per_person = 0
+        max_rows_per_person = 0
     return small_pair(
-        method.neighbours, columns, rows_per_person, method.audit_rows or NEIGHBOUR_ROWS
+        method.neighbours, columns, max_rows_per_person, method.audit_rows or NEIGHBOUR_ROWS
     )
 
 

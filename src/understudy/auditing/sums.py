@@ -62,21 +62,23 @@ class SumSetting:
         """Put the question, for all of the budget."""
         return curator.answer(Sum(budget=curator.ledger.budget, **self.question))
 
-    def pair(self, neighbours: Neighbours, rows_per_person: int = 1) -> Pair:
+    def pair(self, neighbours: Neighbours, max_rows_per_person: int = 1) -> Pair:
         """The tables; with several rows per person the new one has more than count."""
         before = list(BODY)
         if neighbours == "replace":
             before.append(self.leaves)
-        if rows_per_person == 1:
+        if max_rows_per_person == 1:
             after = [*BODY, self.enters]
             tables = table_of(SUMS_SCHEMA, before), table_of(SUMS_SCHEMA, after)
             return Pair(*tables, SUMS_SCHEMA, neighbours, "a row from one end to the other")
         attributes = {PERSON: {"kind": "identifier"}, **SUMS_SCHEMA.to_dict()["attributes"]}
         schema = Schema.from_dict({"attributes": attributes})
         persons = [(place, *row) for place, row in enumerate(before)]
-        new = [(len(before), *self.enters)] * (rows_per_person + 2)
+        new = [(len(before), *self.enters)] * (max_rows_per_person + 2)
         tables = table_of(schema, persons), table_of(schema, [*persons, *new])
-        return Pair(*tables, schema, neighbours, f"{rows_per_person} rows of one person at the end")
+        return Pair(
+            *tables, schema, neighbours, f"{max_rows_per_person} rows of one person at the end"
+        )
 
 
 def sum_settings(delta: float) -> Iterator[SumSetting]:
@@ -148,25 +150,25 @@ class _UnclippedSums(Sum):
     """Sums of numbers as they are, with noise for closer bounds."""
 
     def blocks(
-        self, domain: Domain, neighbours: Neighbours, rows_per_person: int
+        self, domain: Domain, neighbours: Neighbours, max_rows_per_person: int
     ) -> dict[Part, Block]:
         close = [
             replace(feature, lower=-100.0, upper=100.0) if isinstance(feature, Number) else feature
             for feature in self.features
         ]
         asked = Sum(features=close, budget=self.budget)
-        return asked.blocks(domain, neighbours, rows_per_person)
+        return asked.blocks(domain, neighbours, max_rows_per_person)
 
 
 class _NoiseOfSums(Sum):
     """Products of features, with noise for as many of them as there are features."""
 
     def blocks(
-        self, domain: Domain, neighbours: Neighbours, rows_per_person: int
+        self, domain: Domain, neighbours: Neighbours, max_rows_per_person: int
     ) -> dict[Part, Block]:
-        found = super().blocks(domain, neighbours, rows_per_person)
+        found = super().blocks(domain, neighbours, max_rows_per_person)
         sums = super(_NoiseOfSums, replace(self, shares=None)).blocks(
-            domain, neighbours, rows_per_person
+            domain, neighbours, max_rows_per_person
         )
         return {
             part: replace(block, l1=sums["sums"].l1, moved=sums["sums"].moved)

@@ -15,12 +15,12 @@ from understudy.cli.options import (
     CountedBy,
     Delta,
     Epsilon,
+    MaxRowsPerPerson,
     Neighbour,
     Person,
     Quiet,
     Relation,
     RowsAnywhere,
-    RowsPerPerson,
     relation_of,
 )
 from understudy.cli.reading import reads_files
@@ -82,7 +82,7 @@ def ask(
     ] = None,
     neighbours: Neighbour = Relation.add_remove,
     person: Person = None,
-    rows_per_person: RowsPerPerson = 1,
+    max_rows_per_person: MaxRowsPerPerson = 1,
     ledger: LedgerOptions = NO_LEDGER_FILE,
     plan: Annotated[
         bool,
@@ -105,7 +105,7 @@ def ask(
             delta=delta,
             neighbours=relation_of(neighbours),
             person=person,
-            max_rows_per_person=rows_per_person,
+            max_rows_per_person=max_rows_per_person,
             discovery=discovery,
         ),
         schema=_load_schema(schema),

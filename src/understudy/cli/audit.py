@@ -76,7 +76,7 @@ def audit(
             subject,
             epsilon,
             runs=runs,
-            told=lambda finding: progress(f"auditing: {finding.subject}", 0, -1),
+            notify=lambda finding: progress(f"auditing: {finding.subject}", 0, -1),
         )
     grid = grid_of(
         f"Audit of {subject}", "subject", "neighbours", "test", "unit", "#claimed", "#measured", ""

@@ -187,9 +187,9 @@ def agent(
     if loaded.federating is not None:
         from understudy.hub.agent_federation import FederatedAgent
 
-        FederatedAgent(loaded, show=Talk(False).say).run(stop_on_signal())
+        FederatedAgent(loaded, notify=Talk(False).say).run(stop_on_signal())
         return
-    made = Agent(loaded, show=Talk(False).say)
+    made = Agent(loaded, notify=Talk(False).say)
     if not once:
         made.run(stop_on_signal())
         return

@@ -50,7 +50,7 @@ def hold_interview(
     unit = interview.unit
     options: list[str] = []
     if unit.person is not None:
-        options = ["--person", unit.person, "--rows-per-person", str(unit.rows_per_person)]
+        options = ["--person", unit.person, "--max-rows-per-person", str(unit.max_rows_per_person)]
     return interview.form, options
 
 

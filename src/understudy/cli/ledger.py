@@ -42,7 +42,7 @@ def ledger_create(
         typer.Option(
             "--per-person",
             metavar="",
-            help="For releases with --person or --rows-per-person above 1.",
+            help="For releases with --person or --max-rows-per-person above 1.",
         ),
     ] = False,
 ) -> None:

@@ -69,10 +69,10 @@ Person = Annotated[
         rich_help_panel=PROTECTION,
     ),
 ]
-RowsPerPerson = Annotated[
+MaxRowsPerPerson = Annotated[
     int,
     typer.Option(
-        "--rows-per-person",
+        "--max-rows-per-person",
         metavar="M",
         help="Rows of a person that count, at most; noise grows with it.",
         rich_help_panel=PROTECTION,

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.options import Delta, Epsilon, Neighbour, Relation, RowsPerPerson, relation_of
+from understudy.cli.options import (
+    Delta,
+    Epsilon,
+    MaxRowsPerPerson,
+    Neighbour,
+    Relation,
+    relation_of,
+)
 from understudy.cli.root import app, examples
 from understudy.cli.talk import grid_of, safe
 from understudy.errors import InputError
@@ -41,7 +48,7 @@ def plan(
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     neighbours: Neighbour = Relation.add_remove,
-    rows_per_person: RowsPerPerson = 1,
+    max_rows_per_person: MaxRowsPerPerson = 1,
     discovery: Annotated[
         float | None,
         typer.Option(metavar="SHARE", help="Share of the budget for the domain; else by need."),
@@ -55,7 +62,7 @@ def plan(
     if (schema is None) == (columns is None):
         raise InputError("Give either --schema or, without one, the number of --columns.")
     console = Console()
-    facts = rows, epsilon, delta, relation_of(neighbours), rows_per_person
+    facts = rows, epsilon, delta, relation_of(neighbours), max_rows_per_person
     if schema is None:
         assert columns is not None
         found = plan_discovery(columns, *facts, discovery)

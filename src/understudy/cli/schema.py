@@ -13,11 +13,11 @@ from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_le
 from understudy.cli.options import (
     CountedBy,
     Epsilon,
+    MaxRowsPerPerson,
     Neighbour,
     Person,
     Quiet,
     Relation,
-    RowsPerPerson,
     relation_of,
 )
 from understudy.cli.public_facts import Wanted, print_vocabularies, write_schema
@@ -100,7 +100,7 @@ def schema_command(
     ] = 1e-9,
     neighbours: Neighbour = Relation.add_remove,
     person: Person = None,
-    rows_per_person: RowsPerPerson = 1,
+    max_rows_per_person: MaxRowsPerPerson = 1,
     blank: Annotated[
         bool, typer.Option("--blank", metavar="", help="Spend nothing: names only.")
     ] = False,
@@ -146,7 +146,7 @@ def schema_command(
     if not delta:
         raise InputError("Discovering words needs a --delta above 0, such as 1e-9.")
     unit: dict[str, Any] = {
-        "rows_per_person": rows_per_person,
+        "max_rows_per_person": max_rows_per_person,
         "unit": "row" if person is None else "person",
     }
     file = ledger.open(talk)
@@ -224,7 +224,7 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
         open_source(
             wanted.table,
             person=wanted.person,
-            max_rows_per_person=book.rows_per_person,
+            max_rows_per_person=book.max_rows_per_person,
             notify=notes.append,
             **wanted.reading,
         ) as source,

@@ -130,7 +130,7 @@ def _print_ledger(console: Console, ledger: Ledger, *, every_question: bool) -> 
         together = f"{epsilon:.6g}"
     protected = f"neighbours: {ledger.neighbours}"
     if ledger.unit == "person":
-        protected += f", up to {ledger.rows_per_person:,} rows of a person"
+        protected += f", up to {ledger.max_rows_per_person:,} rows of a person"
     grid.add_section()
     grid.add_row("together", protected, together, f"{delta:.2g}")
     if ledger.currency == "gdp":

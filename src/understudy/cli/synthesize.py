@@ -21,6 +21,7 @@ from understudy.cli.options import (
     DiscoveryShare,
     Epsilon,
     KeepGoing,
+    MaxRowsPerPerson,
     MethodNeighbour,
     OptionalRowsAnywhere,
     Out,
@@ -28,7 +29,6 @@ from understudy.cli.options import (
     Person,
     Quiet,
     RowsOption,
-    RowsPerPerson,
     SafeForSpreadsheets,
     SchemaFile,
     Seed,
@@ -81,7 +81,7 @@ def synthesize(
     unread: Any = None,
     neighbours: MethodNeighbour = None,
     person: Person = None,
-    rows_per_person: RowsPerPerson = 1,
+    max_rows_per_person: MaxRowsPerPerson = 1,
     rows: RowsOption = None,
     discovery: DiscoveryShare = None,
     keep_going: KeepGoing = False,
@@ -216,7 +216,7 @@ def synthesize(
         keep_going=keep_going,
         refinement=refinement,
         person=person,
-        max_rows_per_person=rows_per_person,
+        max_rows_per_person=max_rows_per_person,
     )
     books = ledger.open(talk)
     if is_images(str(table)):

@@ -91,7 +91,7 @@ class EncryptedCurator(Curator):
 
     def mean_noise(self, cost: Budget) -> float:
         """The average size of the noise in a cell of a table that costs ``cost``."""
-        each = mean_integer_noise(cost, self.neighbours, self.ledger.rows_per_person)
+        each = mean_integer_noise(cost, self.neighbours, self.ledger.max_rows_per_person)
         return each * math.sqrt(PARTIES / self.session.terms.honest)
 
     # ---- tables

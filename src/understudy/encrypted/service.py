@@ -148,7 +148,7 @@ class CryptoService(AnsweringParty["_Session"]):
             ledger_file=book,
             session_share=self.policy.session_share,
             analyst_share=self.policy.analyst_share,
-            tell_owner=lambda why: self._write_down({"answered": "refused", "why": why}),
+            notify=lambda why: self._write_down({"answered": "refused", "why": why}),
             kind="service",
         )
 

@@ -137,7 +137,7 @@ def learning_task(
     target: str,
     classifiers: Sequence[str],
     seed: int = 0,
-    tell: Callable[[str], None] = lambda learner: None,
+    notify: Callable[[str], None] = lambda learner: None,
 ) -> LearningTask:
     """Learn a column from the others, on synthetic and on real rows.
 
@@ -151,7 +151,7 @@ def learning_task(
         Names out of ``CLASSIFIERS``.
     seed
         Makes the split and the learners repeatable.
-    tell
+    notify
         Called with the name of each learner before it is trained.
     """
     check_target(tables, target)
@@ -201,7 +201,7 @@ def learning_task(
             )
     learners = []
     for name, make in makers.items():
-        tell(name)
+        notify(name)
         on_synthetic = scores(make, synthetic, [test], score, measures, seed)
         tests = [test, synthetic] if len(synthetic) else [test]
         on_real = scores(make, train, tests, score, measures, seed)

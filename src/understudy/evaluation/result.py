@@ -98,6 +98,11 @@ class MarginalErrors:
         fell into.
     worst
         The ten largest, largest first.
+    related
+        How many marginals hold a relation of their columns that stands out from chance.
+    related_mean, independent_mean
+        The mean distance of those, and what it would be for independent columns, each with the real
+        distribution.
     """
 
     order: int
@@ -107,6 +112,9 @@ class MarginalErrors:
     largest: float
     by_chance: float
     worst: tuple[MarginalError, ...]
+    related: int = 0
+    related_mean: float = 0.0
+    independent_mean: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -260,6 +268,26 @@ class MissingRows:
 
 
 @dataclass(frozen=True)
+class BrokenRule:
+    """A rule that (nearly) all real rows keep.
+
+    Attributes
+    ----------
+    text
+        ``start <= end``, ``total = a + b`` or ``town -> region``.
+    constraint
+        What stands in the "constraints" of a schema for it.
+    real, synthetic
+        The share of rows that break it, of those in which all its values are there.
+    """
+
+    text: str
+    constraint: Mapping[str, str]
+    real: float
+    synthetic: float
+
+
+@dataclass(frozen=True)
 class Pairs:
     """How columns depend on each other, two by two, in both tables.
 
@@ -329,6 +357,8 @@ class Evaluation:
         What made samples and splits repeatable.
     missing_rows
         How many cells of a row are missing; ``None`` where never more than one is.
+    rules
+        Rules that real rows keep, those broken in most synthetic rows first.
     verdict
         What the synthetic table is fit for.
     """
@@ -346,6 +376,7 @@ class Evaluation:
     findings: tuple[GradedFinding, ...]
     seed: int
     missing_rows: MissingRows | None = None
+    rules: tuple[BrokenRule, ...] = ()
     verdict: Verdict = field(default_factory=Verdict)
 
     def _repr_html_(self) -> str:

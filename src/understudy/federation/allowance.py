@@ -52,9 +52,9 @@ class Allowance:
         take.
     kind
         What the holder calls itself in its sentences.
-    tell_owner
-        Told what the owner alone should read of a refusal: the ledger's own words name files and
-        amounts.
+    notify
+        Called with what the owner alone should read of a refusal: the ledger's own words name
+        files and amounts.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Allowance:
         ledger_file: LedgerFile | None,
         session_share: float | Fraction,
         analyst_share: float | Fraction,
-        tell_owner: Callable[[str], None],
+        notify: Callable[[str], None],
         kind: str = "holder",
     ) -> None:
         if epsilon is None and ledger_file is None:
@@ -78,7 +78,7 @@ class Allowance:
         self._file = ledger_file
         self._session_share = check_share("session_share", session_share)
         self._analyst_share = check_share("analyst_share", analyst_share)
-        self._tell_owner = tell_owner
+        self._tell_owner = notify
         self._book: dict[str, Any] | None = None
         if epsilon is not None:
             allowed = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}

@@ -125,7 +125,7 @@ class Holder(AnsweringParty[HolderSession]):
             ledger_file=policy.ledger_file,
             session_share=policy.session_share,
             analyst_share=policy.analyst_share,
-            tell_owner=lambda why: self._write_down({"answered": "refused", "why": why}),
+            notify=lambda why: self._write_down({"answered": "refused", "why": why}),
         )
         if coded.rows >= MAX_HOLDER_ROWS:
             raise InputError(

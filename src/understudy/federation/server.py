@@ -72,7 +72,7 @@ class AuditLog:
         The file.
     left
         Tells what is left of the holder's allowance, epsilon and delta; it stands in every line.
-    show
+    notify
         Called with each line in words, for the holder's screen.
     """
 
@@ -80,11 +80,11 @@ class AuditLog:
         self,
         path: str | Path,
         left: Callable[[], tuple[float, float]] | None = None,
-        show: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         self.path = writable_file(path, "log")
         self.left = left
-        self.show = show
+        self.notify = notify
         self._open().close()
 
     def __call__(self, event: Mapping[str, Any]) -> None:
@@ -100,8 +100,8 @@ class AuditLog:
                 os.fsync(file.fileno())
             except OSError as error:
                 raise self._unwritable(error) from error
-        if self.show is not None:
-            self.show(f"{at[11:19]} {line['analyst']} {line['words']}")
+        if self.notify is not None:
+            self.notify(f"{at[11:19]} {line['analyst']} {line['words']}")
 
     def _open(self) -> Any:
         """Opened again for every line, so that a log that was moved away for safe keeping starts
@@ -118,8 +118,8 @@ class AuditLog:
             f"The log {self.path} cannot be written ({error.strerror}); "
             f"nothing is answered without it."
         )
-        if self.show is not None:
-            self.show(why)
+        if self.notify is not None:
+            self.notify(why)
         return InputError(why)
 
 

@@ -36,7 +36,7 @@ def coarsen_blocks(question: Sum, domain: Domain, ledger: Ledger) -> dict[Part, 
     """The blocks of a question on grids that shares of noise can be drawn on; refuses a budget that
     is too small for any.
     """
-    blocks = question.blocks(domain, ledger.neighbours, ledger.rows_per_person)
+    blocks = question.blocks(domain, ledger.neighbours, ledger.max_rows_per_person)
     costs = question.costs
     return {part: _coarsen(block, costs[part]) for part, block in blocks.items()}
 

@@ -77,7 +77,7 @@ class Agent:
         What it goes by.
     link
         The way to the hub; by default as the settings say.
-    show
+    notify
         Called with what happens, in words, for the owner's screen.
     """
 
@@ -85,11 +85,11 @@ class Agent:
         self,
         settings: AgentSettings,
         link: HubLink | None = None,
-        show: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = settings
         self.link = link or HubLink(settings.url, settings.token, settings.certificate)
-        self.log = NodeLog(settings.log, show)
+        self.log = NodeLog(settings.log, notify)
         self.schema = Schema.load(settings.schema)
         self.book = self._open_book()
         self.jobs = settings.state / "jobs"

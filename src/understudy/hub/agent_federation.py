@@ -34,7 +34,7 @@ class FederatedAgent:
         What it goes by; ``[federation]`` must be among them.
     link
         The way to the hub.
-    show
+    notify
         Called with what happens, in words.
     """
 
@@ -42,13 +42,13 @@ class FederatedAgent:
         self,
         settings: AgentSettings,
         link: HubLink | None = None,
-        show: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         if settings.federating is None:
             raise InputError("The settings have no [federation]; add it.")
         self.settings = settings
         self.link = link or HubLink(settings.url, settings.token, settings.certificate)
-        self.log = NodeLog(settings.log, show)
+        self.log = NodeLog(settings.log, notify)
         self.schema = replace(Schema.load(settings.schema), reading={})
         self.holder = self._open_holder(settings.federating)
 

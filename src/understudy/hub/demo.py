@@ -80,7 +80,9 @@ class Demo:
     slow_job: str = ""
 
 
-def make_demo(folder: Path, say: Callable[[str], None], passwords: Passwords | None = None) -> Demo:
+def make_demo(
+    folder: Path, notify: Callable[[str], None], passwords: Passwords | None = None
+) -> Demo:
     """A hub in a new folder, with people, data sets and requests in every state."""
     hub = open_hub(folder / "data", keys=make_keys(), create=True)
     demo = Demo(hub=hub, passwords={name: secrets.token_urlsafe(9) for name, *_ in PEOPLE})
@@ -96,13 +98,13 @@ def make_demo(folder: Path, say: Callable[[str], None], passwords: Passwords | N
                 password_hash=hashes[name],
                 administrator=administrator,
             )
-    say("Accounts are made; now data sets and requests.")
+    notify("Accounts are made; now data sets and requests.")
     visits, trips = _register(demo)
     _fill(demo, visits, make_visits())
     _fill(demo, trips, make_trips())
     _ask(demo, visits, trips)
     add_demo_survey(hub, demo.people["olga"].id)
-    say("Computing the first releases, with real noise.")
+    notify("Computing the first releases, with real noise.")
     worker = Worker(hub, name="worker:demo")
     while worker.step():
         pass

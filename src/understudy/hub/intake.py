@@ -293,7 +293,7 @@ def _check_ledger(
     """The guarantee that was approved, and not a cheaper story about it."""
     if not ledger.private:
         raise InputError("Its noise came from a seed, so that it protects nobody.")
-    found = ledger.neighbours, ledger.unit, ledger.rows_per_person
+    found = ledger.neighbours, ledger.unit, ledger.max_rows_per_person
     wanted = protected.neighbours, protected.unit, protected.max_rows_per_person
     if found != wanted:
         raise InputError(

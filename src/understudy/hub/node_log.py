@@ -29,13 +29,13 @@ class NodeLog:
     ----------
     path
         The file.
-    show
+    notify
         Called with each line in words, for the owner's screen.
     """
 
-    def __init__(self, path: str | Path, show: Callable[[str], None] | None = None) -> None:
+    def __init__(self, path: str | Path, notify: Callable[[str], None] | None = None) -> None:
         self.path = writable_file(path, "log")
-        self._show = show
+        self._notify = notify
 
     def __call__(self, event: str, **details: Any) -> None:
         """Write down what happens."""
@@ -52,10 +52,10 @@ class NodeLog:
                 f"The log {self.path} cannot be written ({error.strerror}); nothing is computed "
                 "without it."
             ) from error
-        if self._show is not None:
+        if self._notify is not None:
             shown = {name: value for name, value in details.items() if _is_short(value)}
             words = ", ".join(f"{name} {value}" for name, value in shown.items())
-            self._show(f"{at[11:19]} {event}: {words}" if words else f"{at[11:19]} {event}")
+            self._notify(f"{at[11:19]} {event}: {words}" if words else f"{at[11:19]} {event}")
 
 
 def check_log(path: str | Path) -> int:

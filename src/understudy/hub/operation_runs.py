@@ -18,7 +18,7 @@ from understudy.data.frames import Frame
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.privacy.budget import Neighbours, check_neighbours
-from understudy.privacy.ledger import Ledger, LedgerFile, UnitName, check_rows_per_person
+from understudy.privacy.ledger import Ledger, LedgerFile, UnitName, check_max_rows_per_person
 from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.reports.release import About
 from understudy.synthesizers import Synthesizer
@@ -54,7 +54,7 @@ class Protected:
 
     def __post_init__(self) -> None:
         check_neighbours(self.neighbours)
-        check_rows_per_person(self.max_rows_per_person)
+        check_max_rows_per_person(self.max_rows_per_person)
 
     @property
     def unit(self) -> UnitName:

@@ -177,7 +177,7 @@ def plan_objective(rows: Rows, budget: Budget, ledger: Ledger, strength: float) 
     epsilon /= SAFE
     cover = COVER_SHARE / 2 * epsilon
     rest = epsilon - 2 * cover
-    persons_rows = ledger.rows_per_person
+    persons_rows = ledger.max_rows_per_person
     steepest = min(CURVATURE_SHARE * rest / persons_rows, 100.0)
     curvature = rows.l2**2 / 4
     strength = max(strength, curvature / math.expm1(steepest) * SAFE, LEAST_STRENGTH)
@@ -377,7 +377,7 @@ def _count_moved_rows(ledger: Ledger) -> int:
     """How many rows come or go between neighbours."""
     if ledger.neighbours == "replace":
         return 2
-    return ledger.rows_per_person
+    return ledger.max_rows_per_person
 
 
 def _power_of_two(number: float) -> float:

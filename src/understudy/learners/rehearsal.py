@@ -84,7 +84,7 @@ class Rehearsal(Curator):
 
     def _sum(self, question: Sum) -> Sums:
         """Counts of that many rows, all at their centres."""
-        blocks = question.blocks(self.domain, self.neighbours, self.ledger.rows_per_person)
+        blocks = question.blocks(self.domain, self.neighbours, self.ledger.max_rows_per_person)
         scales = question.scales(blocks)
         groups = int(np.prod(question.group_shape(self.domain), dtype=np.int64))
         filling = dict.fromkeys(PARTS, 0) | {"counts": self._counted}

@@ -97,11 +97,14 @@ _SIGNS = (
 
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether memory or threads have run out, which every library says in its own words."""
+    limited = memory_limit() is not None
     while error is not None:
         says_so = any(sign in str(error) for sign in _SIGNS)
         if isinstance(error, MemoryError) or (
             says_so and not isinstance(error, BlockingIOError)  # a file that another has locked
         ):
+            return True
+        if limited and isinstance(error, SystemError):  # the interpreter lost the MemoryError
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -159,7 +159,7 @@ def choose_by_rows(question: Choose, rows: PrivateRows, ledger: Ledger, noise: N
         return 0  # nothing to choose: the answer is known without asking
     # A person's rows come or go one after the other: by the triangle inequality each adds one row's
     # sensitivity.
-    sensitivity = ledger.rows_per_person * question.named_score.sensitivity(
+    sensitivity = ledger.max_rows_per_person * question.named_score.sensitivity(
         ledger.neighbours,
         rows.public_number(ledger.neighbours),
         question.is_binary(rows.domain),

@@ -95,7 +95,7 @@ class CentralCurator(Curator):
         ]
 
     def _sum(self, question: Sum) -> Sums:
-        blocks = question.blocks(self.domain, self.neighbours, self.ledger.rows_per_person)
+        blocks = question.blocks(self.domain, self.neighbours, self.ledger.max_rows_per_person)
         scales = question.scales(blocks)
         noisy = sum_rows(question, blocks, scales, self._rows, self.ledger, self._noise)
         return read_sums(question, self.domain, noisy, blocks, scales)

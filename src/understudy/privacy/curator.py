@@ -227,14 +227,14 @@ class Curator(ABC):
 
     def mean_noise(self, cost: Budget) -> float:
         """The average size of the noise in a cell of a table that costs ``cost``."""
-        return mean_integer_noise(cost, self.neighbours, self.ledger.rows_per_person)
+        return mean_integer_noise(cost, self.neighbours, self.ledger.max_rows_per_person)
 
     def choice_noise(self, cost: Budget) -> float:
         """The scale, in rows, of the noise in a choice by misfit that costs ``cost``."""
         sensitivity = Misfit().sensitivity(self.neighbours, None, binary=False)
         loss = self.ledger.allow_loss(cost)
         scale = choice_scale(loss.amount, loss.currency) / SCORE_GRID
-        return self.ledger.rows_per_person * sensitivity * scale
+        return self.ledger.max_rows_per_person * sensitivity * scale
 
     def toss(self, places: int) -> int:
         """A place drawn uniformly: asks nothing, costs nothing."""

@@ -209,7 +209,7 @@ class Discovery:
         """Exact counts of all columns, in one pass. Nothing of them is looked at before it is paid
         for.
         """
-        fewest = self.protection.rows_per_person + 1
+        fewest = self.protection.max_rows_per_person + 1
         tallies = {name: Tally(fewest) for name in self.draft.asked}
         self.draft.columns.count({**tallies, **self._distinct})
         return tallies
@@ -262,7 +262,7 @@ class Discovery:
 
         One row changes the number of different values by one at most.
         """
-        names, fewest = self.draft.perhaps_groups, self.protection.rows_per_person + 1
+        names, fewest = self.draft.perhaps_groups, self.protection.max_rows_per_person + 1
         cost = price_groups(self.budget, len(names))
         groups = []
         for name in names:
@@ -453,7 +453,7 @@ class Discovery:
     def _foresee_seen(self) -> float:
         """About how many rows a cell must hold for a look at the inside of bins to see it."""
         cost = self.budget.split(CLOSER_LOOK, len(self.draft.asked) - CLOSER_LOOK)[0]
-        scale = table_scale(cost, self.protection.neighbours, self.protection.rows_per_person)
+        scale = table_scale(cost, self.protection.neighbours, self.protection.max_rows_per_person)
         return noise_tail(scale, cost.currency, FALSE_ALARM / MAX_CELLS)
 
     # ---- step 2

@@ -131,7 +131,7 @@ class Protection:
     """What the noise must hide: public facts of a ledger."""
 
     neighbours: Neighbours
-    rows_per_person: int = 1
+    max_rows_per_person: int = 1
 
     @property
     def monotone(self) -> bool:
@@ -141,11 +141,11 @@ class Protection:
     def strength(self, cost: Budget) -> float:
         """By how much one row changes the log-odds of a choice by counts that costs ``cost``."""
         scale = choice_scale(cost.amount, cost.currency, monotone=self.monotone)
-        return SCORE_GRID / (self.rows_per_person * scale)
+        return SCORE_GRID / (self.max_rows_per_person * scale)
 
     def histogram_price(self, deviation: float, like: Budget) -> Budget:
         """What counts with noise of a deviation cost, in the currency of another budget."""
-        scale = table_scale(Budget(1.0, like.currency), self.neighbours, self.rows_per_person)
+        scale = table_scale(Budget(1.0, like.currency), self.neighbours, self.max_rows_per_person)
         if like.currency == "epsilon":
             return Budget(scale * 2**0.5 / deviation, like.currency)
         return Budget((scale / deviation) ** 2, like.currency)
@@ -300,8 +300,8 @@ def price_groups(budget: Budget, columns: int) -> Budget:
 
 def rows_to_be_seen(protection: Protection, cost: Budget, delta: float) -> float:
     """In how many noisy rows a word must occur to be named, at a price."""
-    scale = table_scale(cost, protection.neighbours, protection.rows_per_person)
-    most = protection.rows_per_person
+    scale = table_scale(cost, protection.neighbours, protection.max_rows_per_person)
+    most = protection.max_rows_per_person
     return 2 * most + noise_tail(scale, cost.currency, delta / most)
 
 

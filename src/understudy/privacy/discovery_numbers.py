@@ -160,7 +160,7 @@ class NumberFinder(ValueFinder):
                     places = np.rint(numbers / step)
                 for place, count in zip(places.tolist(), counts.tolist(), strict=True):
                     found[place] += count
-        fewest = self.asker.protection.rows_per_person + 1
+        fewest = self.asker.protection.max_rows_per_person + 1
         keys = sorted(place for place, count in found.items() if count >= fewest)
         asked = self.asker.histogram(
             f"frequent numbers of {name}", [found[key] for key in keys], cost, delta
@@ -199,7 +199,7 @@ class NumberFinder(ValueFinder):
 
     def _precision(self, cost: Budget) -> Precision:
         protection = self.asker.protection
-        scale = table_scale(cost, protection.neighbours, protection.rows_per_person)
+        scale = table_scale(cost, protection.neighbours, protection.max_rows_per_person)
         return Precision(
             self.rows, NoisyHistogram(np.zeros(0, np.int64), scale, cost.currency).deviation
         )

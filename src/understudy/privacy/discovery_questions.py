@@ -76,14 +76,14 @@ class Asker:
         self.ledger = ledger
         self.noise = noise
         self.protection = Protection(
-            neighbours=ledger.neighbours, rows_per_person=ledger.rows_per_person
+            neighbours=ledger.neighbours, max_rows_per_person=ledger.max_rows_per_person
         )
 
     def histogram(
         self, question: str, counts: Sequence[int] | NDArray[np.int64], cost: Budget, delta: float
     ) -> NoisyHistogram:
         """Noisy counts of cells, of which one row is in at most one."""
-        scale = table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
+        scale = table_scale(cost, self.ledger.neighbours, self.ledger.max_rows_per_person)
         self.ledger.debit(question, cost, describe_noise(cost.currency, scale), delta)
         exact_counts = np.array(counts, dtype=np.int64)
         noisy = add_noise(self.noise, exact_counts, cost.currency, scale)
@@ -118,7 +118,7 @@ class Asker:
         loss = self.ledger.allow_loss(cost)
         scale = choice_scale(loss.amount, loss.currency, monotone=self.protection.monotone)
         self.ledger.debit(question, cost, "exponential, by counts")
-        most = float(self.ledger.rows_per_person)
+        most = float(self.ledger.max_rows_per_person)
         offsets = log_odds / self.protection.strength(loss)
         scores = round_to_grid(np.array(counts, dtype=np.float64), most, offsets)
         return self.noise.choose(scores, scale, "exponential")

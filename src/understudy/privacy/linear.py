@@ -167,7 +167,7 @@ class LinearQueries(Question):
         the triangle inequality.
         """
         l1, l2_squared = self.matrix.distances(ledger.neighbours)
-        most = ledger.rows_per_person
+        most = ledger.max_rows_per_person
         if self.budget.currency == "epsilon":
             scale = laplace_scale(max(most * l1, 1), self.budget.amount)
         else:

@@ -235,7 +235,7 @@ def count_touched_cells(neighbours: Neighbours) -> int:
     return 2
 
 
-def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
+def table_scale(cost: Budget, neighbours: Neighbours, max_rows_per_person: int = 1) -> float:
     """The scale of the noise in each cell of a table that costs ``cost``: Laplace for epsilon,
     Gaussian for rho.
 
@@ -250,13 +250,13 @@ def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) 
         )
     cells = count_touched_cells(neighbours)
     if cost.currency == "epsilon":
-        scale = laplace_scale(rows_per_person * cells, cost.amount)
+        scale = laplace_scale(max_rows_per_person * cells, cost.amount)
     else:
         if cells == 1:
             one_row = 1.0
         else:
             one_row = math.nextafter(math.sqrt(cells), math.inf)
-        scale = gaussian_scale(rows_per_person * one_row, cost.amount)
+        scale = gaussian_scale(max_rows_per_person * one_row, cost.amount)
     if scale > MAX_CHOICE_SCALE:
         raise InputError(
             f"A table for {cost.amount:g} of {cost.currency} would have noise of {scale:.2g} rows "
@@ -266,23 +266,23 @@ def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) 
     return scale
 
 
-def mean_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
+def mean_noise(cost: Budget, neighbours: Neighbours, max_rows_per_person: int = 1) -> float:
     """The average size of the noise in each cell of a table that costs ``cost``, as if it were in
     real numbers: what the formulas of papers count with.
     """
-    scale = table_scale(cost, neighbours, rows_per_person)
+    scale = table_scale(cost, neighbours, max_rows_per_person)
     if cost.currency == "epsilon":
         return scale
     return scale * math.sqrt(2 / math.pi)
 
 
-def mean_integer_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
+def mean_integer_noise(cost: Budget, neighbours: Neighbours, max_rows_per_person: int = 1) -> float:
     """The same for noise as it is, in whole numbers: where its scale is small it leaves most cells
     as they are.
     """
-    scale = table_scale(cost, neighbours, rows_per_person)
+    scale = table_scale(cost, neighbours, max_rows_per_person)
     if scale >= LARGE_SCALE:
-        return mean_noise(cost, neighbours, rows_per_person)
+        return mean_noise(cost, neighbours, max_rows_per_person)
     sizes = np.arange(1, 50)
     if cost.currency == "epsilon":
         weights = np.exp(-sizes / scale)
@@ -363,7 +363,7 @@ numbers only.
 
 
 def draw_smoothing(
-    cost: Budget, draws: int, neighbours: Neighbours, rows_per_person: int = 1
+    cost: Budget, draws: int, neighbours: Neighbours, max_rows_per_person: int = 1
 ) -> Fraction:
     """How much is to be added to each cell of a table so that ``draws`` draws from it cost
     ``cost``.
@@ -393,7 +393,7 @@ def draw_smoothing(
         if cost.currency == "gdp":
             loss = lone_loss(loss)
         step = math.sqrt((8 if neighbours == "add_remove" else 2) * loss)
-    enough = rows_per_person / math.expm1(min(step, 500.0)) * (1 + 1e-12)
+    enough = max_rows_per_person / math.expm1(min(step, 500.0)) * (1 + 1e-12)
     return Fraction(max(math.ceil(Fraction(enough) * SMOOTHING_GRID), 1), SMOOTHING_GRID)
 
 

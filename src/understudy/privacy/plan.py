@@ -148,7 +148,9 @@ def plan(
     _check_whole(rows, "rows")
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     most = max_rows_per_person
-    ledger = Ledger(epsilon, delta, neighbours, "gdp" if delta else "epsilon", rows_per_person=most)
+    ledger = Ledger(
+        epsilon, delta, neighbours, "gdp" if delta else "epsilon", max_rows_per_person=most
+    )
     asked = [attribute for attribute in schema.modelled if attribute.size > 1]
     if not asked:
         raise InputError(
@@ -197,8 +199,8 @@ def plan_discovery(
     _check_whole(columns, "columns")
     epsilon, delta = check_epsilon(epsilon), check_delta(delta) or DEFAULT_DELTA
     most = max_rows_per_person
-    ledger = Ledger.for_discovery(epsilon, delta, neighbours, "gdp", rows_per_person=most)
-    protection = Protection(neighbours=neighbours, rows_per_person=most)
+    ledger = Ledger.for_discovery(epsilon, delta, neighbours, "gdp", max_rows_per_person=most)
+    protection = Protection(neighbours=neighbours, max_rows_per_person=most)
     facts = ledger.threshold_delta, columns, float(rows)
     if discovery is None:
         outlook = foresee_by_need(protection, ledger.budget, *facts)
@@ -255,11 +257,13 @@ def _network(
     return PlannedNetwork(PAPER_THETA, cells, degree, typical, deviation, error)
 
 
-def noise_of(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> tuple[float, float]:
+def noise_of(
+    cost: Budget, neighbours: Neighbours, max_rows_per_person: int = 1
+) -> tuple[float, float]:
     """Standard deviation and mean size of the noise in a cell of a table that costs ``cost``."""
-    scale = table_scale(cost, neighbours, rows_per_person)
+    scale = table_scale(cost, neighbours, max_rows_per_person)
     if cost.currency != "epsilon":
-        return scale, mean_noise(cost, neighbours, rows_per_person)
+        return scale, mean_noise(cost, neighbours, max_rows_per_person)
     p = math.exp(-1 / scale)
     return math.sqrt(2 * p) / (1 - p), 2 * p / (1 - p * p)
 

@@ -77,7 +77,9 @@ class Measure(Question):
 
     def scales(self, ledger: Ledger) -> list[float]:
         """The scale of the noise in each table; refuses what is too little for any."""
-        return [table_scale(cost, ledger.neighbours, ledger.rows_per_person) for cost in self.costs]
+        return [
+            table_scale(cost, ledger.neighbours, ledger.max_rows_per_person) for cost in self.costs
+        ]
 
     def ledger_lines(self, scales: Sequence[float], how: str = "") -> Iterator[LedgerLine]:
         """A line for each table; ``how`` says more about the noise."""
@@ -289,7 +291,7 @@ class Draw(Question):
     def smoothing(self, ledger: Ledger) -> Fraction:
         """What is added to each cell."""
         loss = ledger.allow_loss(self.budget, self.draws)
-        return draw_smoothing(loss, self.draws, ledger.neighbours, ledger.rows_per_person)
+        return draw_smoothing(loss, self.draws, ledger.neighbours, ledger.max_rows_per_person)
 
     def ledger_line(self, smoothing: Fraction) -> LedgerLine:
         """The line of all draws."""

@@ -102,9 +102,9 @@ class ChooseRank(Question):
             return "permute_and_flip"
         return "exponential"
 
-    def sensitivity(self, neighbours: Neighbours, rows_per_person: int) -> float:
+    def sensitivity(self, neighbours: Neighbours, max_rows_per_person: int) -> float:
         """How far a person's rows move a score."""
-        return rows_per_person * rank_sensitivity(self.level, neighbours)
+        return max_rows_per_person * rank_sensitivity(self.level, neighbours)
 
     def scale(self, ledger: Ledger) -> float:
         """The scale of each group's choice, for scores on the grid."""
@@ -138,7 +138,9 @@ class ChooseRank(Question):
 
     def grid_scores(self, scores: NDArray[np.float64], ledger: Ledger) -> NDArray[np.float64]:
         """Scores as whole numbers."""
-        return round_to_grid(scores, self.sensitivity(ledger.neighbours, ledger.rows_per_person))
+        return round_to_grid(
+            scores, self.sensitivity(ledger.neighbours, ledger.max_rows_per_person)
+        )
 
 
 def rank_sensitivity(level: float, neighbours: Neighbours) -> float:
@@ -190,7 +192,7 @@ def find_margin(
     which is ``risk``. Where rows are enough, nothing is said with probability at most RESERVE.
     """
     scale = rank_scale(budget, ledger.neighbours, groups)
-    sensitivity = ledger.rows_per_person * rank_sensitivity(level, ledger.neighbours)
+    sensitivity = ledger.max_rows_per_person * rank_sensitivity(level, ledger.neighbours)
     unit = scale / SCORE_GRID * sensitivity
     reserve = unit * math.log(1 / RESERVE)
     ranks = unit * math.log(candidates / risk) + reserve

@@ -254,7 +254,7 @@ class _Asker:
 
     def scale(self, cost: Budget) -> float:
         """The scale of the noise of a table at a price."""
-        return table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
+        return table_scale(cost, self.ledger.neighbours, self.ledger.max_rows_per_person)
 
 
 # --------------------------------------------------------------------------- what is learned

@@ -141,10 +141,10 @@ class Block:
 
 
 def find_blocks(
-    summation: Summation, neighbours: Neighbours, rows_per_person: int = 1
+    summation: Summation, neighbours: Neighbours, max_rows_per_person: int = 1
 ) -> dict[Part, Block]:
     """The sensitivities of all that can be summed."""
-    person = _Person(neighbours, rows_per_person, bool(summation.by or summation.nearest))
+    person = _Person(neighbours, max_rows_per_person, bool(summation.by or summation.nearest))
     slots, ranges = _slots(summation), summation.ranges
     counts = person.box([[(0, 1)]], [1])
     if summation.radius is None:

@@ -294,10 +294,10 @@ class Sum(Question):
         return int(np.prod(self.group_shape(domain), dtype=np.float64))
 
     def blocks(
-        self, domain: Domain, neighbours: Neighbours, rows_per_person: int
+        self, domain: Domain, neighbours: Neighbours, max_rows_per_person: int
     ) -> dict[Part, Block]:
         """The sensitivities of the parts that are asked for."""
-        blocks = find_blocks(self.summation(domain), neighbours, rows_per_person)
+        blocks = find_blocks(self.summation(domain), neighbours, max_rows_per_person)
         return {part: blocks[part] for part in self.costs}
 
     def scales(self, blocks: Mapping[Part, Block]) -> dict[Part, float]:

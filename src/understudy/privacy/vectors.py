@@ -105,7 +105,7 @@ class VectorSum(Question):
 
     def scale(self, ledger: Ledger) -> float:
         """The scale of the noise, in steps; refuses a ledger that cannot price the question."""
-        if ledger.neighbours != "add_remove" or ledger.rows_per_person > 1:
+        if ledger.neighbours != "add_remove" or ledger.max_rows_per_person > 1:
             raise InputError(
                 "Sums of clipped vectors protect one row that is added or removed: neighbours "
                 "add_remove, and one row per person."

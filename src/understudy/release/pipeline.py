@@ -255,7 +255,7 @@ class Release:
             self.notify(
                 f"{', '.join(owners)} may say whose row it is, and each row is protected by "
                 "itself. If somebody can have several rows, name that column with --person and "
-                "--rows-per-person (in Python person= and max_rows_per_person=)."
+                "--max-rows-per-person (in Python person= and max_rows_per_person=)."
             )
 
     def _check_schema(self, schema: Schema) -> None:
@@ -345,7 +345,7 @@ class Release:
         if method.person is None and method.max_rows_per_person == 1:
             unit = "row"
         return {
-            "rows_per_person": method.max_rows_per_person,
+            "max_rows_per_person": method.max_rows_per_person,
             "unit": unit,
             "order": method.renyi_order,
         }

@@ -51,7 +51,8 @@ def open_curator(
     ledger
         What may be spent, on which neighbours and on how many rows of a person.
     person
-        The column that says whose row it is: at most ``ledger.rows_per_person`` rows of each count.
+        The column that says whose row it is. Of each person at most
+        ``ledger.max_rows_per_person`` rows count.
     ledger_file
         The owner's ledger file: all of the ledger's budget is put on its books first, and what was
         asked at the end.
@@ -72,7 +73,7 @@ def open_curator(
     >>> answer.sums.deviation.round(2)
     array([141.42])
     """
-    most = ledger.rows_per_person
+    most = ledger.max_rows_per_person
     with open_source(
         frame,
         engine=engine,

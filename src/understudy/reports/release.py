@@ -379,7 +379,7 @@ def _ledger(model: Model) -> tuple[str, str]:
         ledger.neighbours
     ]
     if ledger.unit == "person":
-        relation = f"all rows of one person (at most {ledger.rows_per_person:,}) more or less"
+        relation = f"all rows of one person (at most {ledger.max_rows_per_person:,}) more or less"
     lead = (
         "Every question that was put to the private rows, and its price. Neighbouring tables: "
         f"{relation} ({ledger.neighbours})."

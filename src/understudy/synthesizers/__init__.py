@@ -28,7 +28,7 @@ from understudy.privacy.budget import (
     check_neighbours,
 )
 from understudy.privacy.curator import Curator
-from understudy.privacy.ledger import LedgerFile, check_rows_per_person
+from understudy.privacy.ledger import LedgerFile, check_max_rows_per_person
 from understudy.privacy.mechanisms import Noise
 from understudy.release.callbacks import Notify, Progress, no_progress, warn_owner
 from understudy.release.pipeline import Release
@@ -123,7 +123,7 @@ class Synthesizer(ABC):
         self._check_epsilon()
         check_delta(self.delta)
         check_neighbours(self.neighbours)
-        check_rows_per_person(self.max_rows_per_person)
+        check_max_rows_per_person(self.max_rows_per_person)
 
     def _check_shares(self) -> None:
         """What is asked before the method must leave something to it."""

@@ -122,7 +122,7 @@ class Search:
         many tables.
         """
         cost = self.parameters.equally(max(tables, 1))[0]
-        return mean_noise(cost, self.curator.neighbours, self.curator.ledger.rows_per_person)
+        return mean_noise(cost, self.curator.neighbours, self.curator.ledger.max_rows_per_person)
 
     def _no_parents(self) -> bool:
         if len(self.attributes) < 2 or self.degree == 0:

@@ -88,7 +88,7 @@ class SmoothedHistogram(Synthesizer):
                 share, budget = budget.split(ROWS_SHARE, 1 - ROWS_SHARE)
                 rows = round(estimate_rows(curator.measure([()], share)))
             draws = best_draws(
-                rows, cells, budget, curator.neighbours, curator.ledger.rows_per_person
+                rows, cells, budget, curator.neighbours, curator.ledger.max_rows_per_person
             )
         drawn = curator.draw(marginal(*names), draws, budget)
         progress("drawing rows", 1, 1)
@@ -121,7 +121,7 @@ def best_draws(
     cells: int,
     budget: Budget,
     neighbours: Neighbours = "add_remove",
-    rows_per_person: int = 1,
+    max_rows_per_person: int = 1,
 ) -> int:
     """The number of draws at which the expected error of the joint table is least, by a bound.
 
@@ -133,7 +133,7 @@ def best_draws(
     ).tolist()
 
     def error(draws: int) -> float:
-        added = cells * float(draw_smoothing(budget, draws, neighbours, rows_per_person))
+        added = cells * float(draw_smoothing(budget, draws, neighbours, max_rows_per_person))
         return sampling_error(cells, draws) + added / (rows + added)
 
     return min(choices, key=error)

@@ -98,7 +98,9 @@ class Interview:
     @property
     def unit(self) -> Unit:
         """Who is protected."""
-        return Unit(person=self._state.person, rows_per_person=self._state.rows_per_person or 1)
+        return Unit(
+            person=self._state.person, max_rows_per_person=self._state.max_rows_per_person or 1
+        )
 
     @property
     def open_columns(self) -> tuple[str, ...]:
@@ -382,7 +384,7 @@ class Interview:
         else:
             if not given.isdecimal() or not 1 <= int(given[:9]) < 10**6:
                 raise InputError(f"{given[:20]!r} is not a whole number at or above 1.")
-            state.rows_per_person = int(given)
+            state.max_rows_per_person = int(given)
 
     def _answer_last(self, chosen: str) -> None:
         state = self._state

@@ -12,7 +12,7 @@ class Unit:
     """Who is protected: single rows, or all rows of a person."""
 
     person: str | None = None
-    rows_per_person: int = 1
+    max_rows_per_person: int = 1
 
 
 @dataclass
@@ -22,7 +22,7 @@ class State:
     entries: dict[str, ColumnFacts]
     unit: str | None = None
     person: str | None = None
-    rows_per_person: int | None = None
+    max_rows_per_person: int | None = None
     skipped: set[str] = field(default_factory=set)
     chosen: tuple[str, ...] = ()
     """The columns that are asked about."""
@@ -35,4 +35,4 @@ class State:
     @property
     def unit_known(self) -> bool:
         """Whether the questions about the table are answered."""
-        return self.unit == "row" or self.rows_per_person is not None
+        return self.unit == "row" or self.max_rows_per_person is not None

@@ -36,7 +36,7 @@ def person_question(names: Sequence[str]) -> InterviewQuestion:
 def rows_question() -> InterviewQuestion:
     """How many rows of a person count."""
     return InterviewQuestion(
-        fact="rows_per_person",
+        fact="max_rows_per_person",
         text="How many rows of one person count, at most?",
         help="The noise grows with this number; rows of a person beyond it are left out.",
         suggestion="1",

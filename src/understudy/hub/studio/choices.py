@@ -72,7 +72,7 @@ class Choices:
             delta=self.delta,
             keep_going=self.keep_going,
             person=unit.person,
-            max_rows_per_person=unit.rows_per_person,
+            max_rows_per_person=unit.max_rows_per_person,
         )
 
 
@@ -159,7 +159,7 @@ def command_line(places: Places, choices: Choices, unit: Unit) -> str:
     if choices.method != DEFAULT:
         words += ["--method", choices.method]
     if unit.person is not None:
-        words += ["--person", unit.person, "--rows-per-person", str(unit.rows_per_person)]
+        words += ["--person", unit.person, "--max-rows-per-person", str(unit.max_rows_per_person)]
     if choices.keep_going:
         words.append("--keep-going")
     words += _reading_words(places.reading)

@@ -70,7 +70,7 @@ def expect(form: Form, unit: Unit, choices: Choices) -> ReleaseOutlook:
             choices.about_rows,
             choices.epsilon,
             choices.delta,
-            max_rows_per_person=unit.rows_per_person,
+            max_rows_per_person=unit.max_rows_per_person,
         )
     except UnderstudyError as error:
         return ReleaseOutlook(problem=str(error))
@@ -88,7 +88,7 @@ def _expect_discovery(form: Form, unit: Unit, choices: Choices) -> ReleaseOutloo
         choices.about_rows,
         choices.epsilon,
         choices.delta,
-        max_rows_per_person=unit.rows_per_person,
+        max_rows_per_person=unit.max_rows_per_person,
     )
     said = f"Columns are open: {found.describe()}."
     return ReleaseOutlook(
@@ -104,7 +104,9 @@ def _promise(choices: Choices, unit: Unit, delta: float) -> str:
     change = "adding or removing any one row"
     if unit.person is not None:
         protected = "person"
-        change = f"adding or removing all rows of any one person (at most {unit.rows_per_person:,})"
+        change = (
+            f"adding or removing all rows of any one person (at most {unit.max_rows_per_person:,})"
+        )
     return state_guarantee(choices.epsilon, delta, change, protected)
 
 

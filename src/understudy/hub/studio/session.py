@@ -192,7 +192,7 @@ class Studio:
     def unit_known(self) -> bool:
         """Whether the questions about the table are answered."""
         question = self.interview.question
-        return question is None or question.fact not in ("unit", "person", "rows_per_person")
+        return question is None or question.fact not in ("unit", "person", "max_rows_per_person")
 
     @property
     def described(self) -> bool:

@@ -11,7 +11,7 @@ from understudy.privacy.ledger.entries import (
     MAX_STOPS,
     Entry,
     UnitName,
-    check_rows_per_person,
+    check_max_rows_per_person,
 )
 from understudy.privacy.ledger.file import FREE_SESSIONS, Accepted, LedgerFile, mark_session
 from understudy.privacy.ledger.release import Ledger
@@ -26,6 +26,6 @@ __all__ = [
     "Ledger",
     "LedgerFile",
     "UnitName",
-    "check_rows_per_person",
+    "check_max_rows_per_person",
     "mark_session",
 ]

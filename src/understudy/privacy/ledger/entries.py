@@ -31,7 +31,7 @@ together; others are summed up. A release may ask very many, and the file must s
 """
 
 
-def check_rows_per_person(most: Any) -> int:
+def check_max_rows_per_person(most: Any) -> int:
     """Return the largest number of rows that a person may have if it can be one."""
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MAX_ROWS_PER_PERSON:
         raise InputError(

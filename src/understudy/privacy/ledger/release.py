@@ -32,8 +32,8 @@ from understudy.privacy.ledger.entries import (
     STOP_RATIO,
     Entry,
     UnitName,
+    check_max_rows_per_person,
     check_public,
-    check_rows_per_person,
     check_unit,
     is_wording,
     one_of,
@@ -62,7 +62,7 @@ class Ledger:
     private
         False when the noise was seeded: then there is no guarantee at all, and everything that
         shows the ledger says so.
-    rows_per_person
+    max_rows_per_person
         How many rows one person has at most; every sensitivity is multiplied by it.
     unit
         Whether neighbours differ by a "row" or by all rows of a "person"; more than one row is a
@@ -91,7 +91,7 @@ class Ledger:
     threshold_delta: float = 0.0
     private: bool = True
     entries: list[Entry] = field(default_factory=list)
-    rows_per_person: int = 1
+    max_rows_per_person: int = 1
     unit: UnitName = "row"
     trust: str = ""
     taken_as_public: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Ledger:
             self.epsilon = check_epsilon(self.epsilon)
         self.delta = check_delta(self.delta)
         self.neighbours = check_neighbours(self.neighbours)
-        if check_rows_per_person(self.rows_per_person) > 1:
+        if check_max_rows_per_person(self.max_rows_per_person) > 1:
             self.unit = "person"
         else:
             self.unit = check_unit(self.unit)
@@ -442,7 +442,7 @@ class Ledger:
     def _change(self) -> str:
         """What makes two tables neighbours, as the subject of a sentence."""
         if self.unit == "person":
-            most = self.rows_per_person
+            most = self.max_rows_per_person
             return f"adding or removing all rows of any one person (at most {most:,})"
         if self.neighbours == "replace":
             return "changing any one row"
@@ -455,7 +455,7 @@ class Ledger:
             "private": self.private,
             "neighbours": self.neighbours,
             "unit": self.unit,
-            "rows_per_person": self.rows_per_person,
+            "rows_per_person": self.max_rows_per_person,
             "guarantee": {"epsilon": self.epsilon, "delta": self.delta},
             "spent": {"epsilon": epsilon, "delta": delta},
             "currency": self.currency,
@@ -490,7 +490,7 @@ class Ledger:
                 one_of(document["currency"], ("epsilon", "rho", "gdp")),
                 check_part_of_delta(document["threshold_delta"]),
                 one_of(document["private"], (True, False)),
-                rows_per_person=document.get("rows_per_person", 1),
+                max_rows_per_person=document.get("rows_per_person", 1),
                 unit=document.get("unit", "row"),
                 trust=document.get("trust", ""),
                 taken_as_public=check_public(document.get("taken_as_public", [])),
@@ -540,7 +540,7 @@ class _PartLedger(Ledger):
             whole.currency,
             whole.threshold_delta,
             whole.private,
-            rows_per_person=whole.rows_per_person,
+            max_rows_per_person=whole.max_rows_per_person,
             unit=whole.unit,
             stop_delta=whole.stop_delta,
             order=whole.order,

@@ -214,7 +214,7 @@ def _read_unit(form: WebForm) -> Any:
     person = form.text("person", "The column of the person", required=False, most=300)
     if not person:
         return "row"
-    most = form.whole("rows_per_person", "The rows per person", 1)
+    most = form.whole("max_rows_per_person", "The rows per person", 1)
     return {"person": person, "max_rows_per_person": most}
 
 
