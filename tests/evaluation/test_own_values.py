@@ -57,6 +57,9 @@ def test_words_of_real_rows_are_poor() -> None:
 def test_amounts_that_are_alike_by_chance_are_not_named() -> None:
     one, other = (Column("integer", RNG.integers(0, 30_000, ROWS)) for _ in range(2))
     assert own(one, other) == ()
+    some = np.arange(ROWS)
+    some[:200] //= 2  # a fifth of the rows share their value
+    assert own(Column("integer", some), LEVEL) == ()
     values = RNG.normal(size=ROWS)
     assert own(Column("real", values), Column("real", values.round(1))) == ()
 
