@@ -157,9 +157,9 @@ def test_progress_counts_up_to_its_end() -> None:
         progress=lambda *step: told.append(step),
     )
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
-    assert {done for _, done, _ in told} == set(range(10))
-    assert {of for _, _, of in told} == {9}
-    assert told[6:8] == [("learning ill", 6, 9), ("learning ill by CART", 6, 9)]
+    assert {done for _, done, _ in told} == set(range(11))
+    assert {of for _, _, of in told} == {10}
+    assert told[7:9] == [("learning ill", 7, 10), ("learning ill by CART", 7, 10)]
 
 
 # --------------------------------------------------------------------------- what findings say

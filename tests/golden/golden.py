@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from understudy import (
+    MERF,
     MST,
     Adaptive,
+    Gaussian,
     Independent,
     Marginals,
     Model,
@@ -113,6 +115,8 @@ def _models() -> dict[str, Any]:
         "privbayes-hierarchical": PrivBayes(epsilon=3.0, encoding="hierarchical"),
         "privbayes-gray": PrivBayes(epsilon=3.0, encoding="gray"),
         "privbayes-paper": PrivBayes.paper(3.0, degree=2, encoding="binary"),
+        "gaussian": Gaussian(epsilon=3.0, delta=1e-6, label="ward"),
+        "merf": MERF(epsilon=3.0, delta=1e-6, features=50, training_steps=20, hidden=8),
     }
     found: dict[str, Any] = {
         name: method.fit(table, schema, noise=noise, notify=lambda _: None)

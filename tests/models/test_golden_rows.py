@@ -24,7 +24,7 @@ def test_every_kind_of_model_has_golden_rows() -> None:
     assert {path.stem for path in FILES} >= {
         "random", "independent", "marginals", "perturbed-histogram", "smoothed-histogram",
         "mst", "adaptive", "privbayes", "privbayes-hierarchical", "privbayes-gray",
-        "privbayes-paper", "merged", "adaptive-even-tables",
+        "privbayes-paper", "merged", "adaptive-even-tables", "gaussian", "merf",
     }  # fmt: skip
 
 
@@ -48,11 +48,12 @@ def test_a_seed_gives_as_many_rows_as_it_always_gave(path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_golden_rows_do_not_depend_on_the_process() -> None:
+@pytest.mark.parametrize("kind", ["privbayes-gray", "gaussian", "merf"])
+def test_golden_rows_do_not_depend_on_the_process(kind: str) -> None:
     """Nor on the order of sets of texts, the number of threads, or what the processor offers to
     numpy.
     """
-    path = FOLDER / "privbayes-gray.json"
+    path = FOLDER / f"{kind}.json"
     script = (
         "import json, pathlib, sys; from golden.golden import rows_of; from understudy import "
         "Model;"

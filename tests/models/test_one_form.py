@@ -11,14 +11,17 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from memory_holders import SCHEMA, five
 
 from examples import content, every_kind_schema, every_kind_table, schema_of
 from understudy import (
+    GAN,
+    MERF,
     MST,
     Adaptive,
+    Gaussian,
     Independent,
     Marginals,
     Model,
@@ -30,12 +33,14 @@ from understudy import (
 )
 from understudy.data.encoding import decode
 from understudy.data.marginals import Axis
+from understudy.data.schema import Quantity
 from understudy.data.tables import Column, Table
 from understudy.federation.ways import WayName, federate
 from understudy.models.network import WHOLE_ROWS_FROM, Network, Node
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers import Synthesizer
+from understudy.synthesizers.registry import methods
 
 
 def check_one_form(model: Any) -> None:
@@ -66,6 +71,13 @@ METHODS: dict[str, Callable[..., Synthesizer]] = {
     "privbayes, paper": PrivBayes.paper,
     "random": lambda epsilon, delta, **p: Random(**p),
 }
+
+WITHOUT_TABLES: dict[str, Callable[..., Synthesizer]] = {
+    "gan": lambda **p: GAN(steps=2, hidden=4, sampling_rate=0.5, **p),
+    "gaussian": Gaussian,
+    "merf": lambda **p: MERF(features=20, training_steps=3, hidden=4, **p),
+}
+"""Those whose models are means and covariances, or the weights of a network."""
 
 BOUNDS = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -120,6 +132,26 @@ def test_a_model_is_what_its_file_says(
     table, schema = source
     chosen = METHODS[method](epsilon=epsilon, delta=delta, neighbours=neighbours)
     check_one_form(chosen.fit(table, schema, noise=SeededNoise(seed), notify=lambda _: None))
+
+
+@given(
+    st.sampled_from(sorted(WITHOUT_TABLES)),
+    tables(),
+    st.sampled_from([0.3, 1.0, 20.0]),
+    st.integers(0, 2**32),
+)
+def test_a_model_without_tables_is_what_its_file_says(
+    method: str, source: tuple[Table, Schema], epsilon: float, seed: int
+) -> None:
+    table, schema = source
+    assume(any(isinstance(each, Quantity) and each.size > 1 for each in schema.modelled))
+    chosen = WITHOUT_TABLES[method](epsilon=epsilon, delta=1e-6)
+    check_one_form(chosen.fit(table, schema, noise=SeededNoise(seed), notify=lambda _: None))
+
+
+def test_no_method_is_forgotten() -> None:
+    tried = {name.partition(",")[0].replace(" ", "-") for name in (*METHODS, *WITHOUT_TABLES)}
+    assert tried == set(methods()) - {"correlated"}  # PrivBayes, with another degree
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"random", "marginals"}))

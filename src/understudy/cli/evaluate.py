@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from understudy.data.schema import Schema
     from understudy.evaluation import Evaluation
     from understudy.evaluation.model_results import LearningTask
+    from understudy.evaluation.result import BrokenRule
 
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "unknown": "dim"}
 _ATTACKS: Any = {"rich_help_panel": "Attacks (any of these adds them)"}
+MAX_SHOWN_RULES = 10
 _WARNING = "For you, not for release: this was computed from the real rows, without noise."
 
 
@@ -240,6 +242,7 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
         grid.add_row(f"[{_COLOURS[finding.grade]}]{finding.grade}[/]", safe(finding.sentence))
     console.print(grid)
     console.print(_columns(found))
+    _show_rules(found.rules, console)
     for task in found.learning:
         console.print(_make_learning_grid(task))
     if attacks is not None:
@@ -287,6 +290,24 @@ def _columns(found: Evaluation) -> Any:
             cells.append(f"{column.synthetic_missing:.1%} ({column.real_missing:.1%})")
         grid.add_row(safe(column.name), kind, f"{column.total_variation:.3f}", *cells)
     return grid
+
+
+def _show_rules(rules: tuple[BrokenRule, ...], console: Console) -> None:
+    """Rules that real rows keep and synthetic rows break, and what to write into a schema."""
+    from understudy.evaluation.grades import percent
+    from understudy.evaluation.rules import REMEDY, broken_rules, write_constraints
+
+    broken = broken_rules(rules)
+    if not broken:
+        return
+    grid = grid_of("Rules that real rows keep", "rule", "#broken", "#real")
+    for rule in broken[:MAX_SHOWN_RULES]:
+        grid.add_row(safe(rule.text), percent(rule.synthetic), percent(rule.real))
+    console.print(grid)
+    if len(broken) > MAX_SHOWN_RULES:
+        console.print(f"and {len(broken) - MAX_SHOWN_RULES} more: -o report.html or --json")
+    console.print(REMEDY)
+    console.print(safe(write_constraints(broken[:MAX_SHOWN_RULES])), soft_wrap=True)
 
 
 def _make_learning_grid(task: LearningTask) -> Any:

@@ -89,6 +89,7 @@ def evaluate(
     from understudy.evaluation.propensity import propensity
     from understudy.evaluation.ranges import range_errors
     from understudy.evaluation.result import TableShapes
+    from understudy.evaluation.rules import real_rules
 
     if any(find_spec(module) is None for module in ("scipy", "sklearn", "xgboost")):
         raise InputError(
@@ -103,7 +104,7 @@ def evaluate(
     else:
         targets = list(target or ())
 
-    steps = 6 + len(ORDERS if orders is None else orders) + len(targets)
+    steps = 7 + len(ORDERS if orders is None else orders) + len(targets)
     done = 0
 
     def step(what: str) -> None:
@@ -142,6 +143,8 @@ def evaluate(
     ranges = range_errors(tables, seed=seed)
     step("comparing pairs")
     together = pairs(tables)
+    step("looking for rules")
+    rules = real_rules(tables, seed=seed)
     tests = agreements(tables, seed=seed)
     network = None
     if model is not None:
@@ -172,6 +175,7 @@ def evaluate(
         shares[0],
         shares[1],
         tables.replaced,
+        tables.own_values,
     )
     found = Evaluation(
         shape,
@@ -187,5 +191,6 @@ def evaluate(
         (),
         seed,
         missing_rows(tables),
+        rules,
     )
     return with_findings(found)

@@ -33,13 +33,18 @@ from understudy.evaluation.grades import (
     GRADES,
     MAX_CHANCE,
     MAX_OUTSIDE,
+    MAX_RULE_BROKEN,
     MIN_ROWS,
     TOO_FEW,
     grade_marginals,
     grade_value,
+    is_broken,
     is_learnable,
+    list_first,
+    lost_relations,
     make_finding,
     percent,
+    say_lost_relations,
     standard_error,
     usable_learners,
     worse,
@@ -51,6 +56,7 @@ from understudy.evaluation.model_results import (
     TestAgreement,
 )
 from understudy.evaluation.result import (
+    BrokenRule,
     ColumnComparison,
     Evaluation,
     MarginalErrors,
@@ -93,6 +99,7 @@ def _findings(found: Evaluation) -> Iterator[GradedFinding]:
     for marginals in found.marginals:
         yield _of_marginals(marginals)
     yield from of_values(found)
+    yield from _of_rules(found.rules)
     yield _of_ranges(found.ranges)
     if len(found.pairs.names) > 1:
         yield _of_pairs(found.pairs, found.columns, found.shape)
@@ -118,12 +125,38 @@ def _of_marginals(found: MarginalErrors) -> GradedFinding:
             f"{what} differ by {percent(found.mean)} on average{sample}; "
             f"the worst is {found.worst[0].name} at {percent(found.largest)}"
         )
-    grade = grade_marginals(found)
+    sentence += f". Chance alone would make at least {percent(found.by_chance)}."
+    if lost_relations(found):
+        sentence += f" Relations are lost: {say_lost_relations(found)}."
     return make_finding(
         "marginals",
-        grade,
-        f"{sentence}. Chance alone would make at least {percent(found.by_chance)}.",
+        grade_marginals(found),
+        sentence,
     )
+
+
+def _of_rules(rules: tuple[BrokenRule, ...]) -> Iterator[GradedFinding]:
+    """Rules that real rows keep, by the one that is broken most."""
+    if not rules:
+        return
+    broken = [rule for rule in rules if is_broken(rule)]
+    if not broken:
+        sentence = f"What (nearly) all real rows keep, synthetic rows keep, too: {_name(rules)}."
+        yield GradedFinding("rules", "good", sentence)
+        return
+    told = [f"{rule.text} in {percent(rule.synthetic)} of rows" for rule in broken]
+    sentence = (
+        f"{len(broken)} of {len(rules)} rules that (nearly) all real rows keep are broken in the "
+        f"synthetic table: {list_first(told)}."
+    )
+    if broken[0].synthetic > MAX_RULE_BROKEN:
+        yield GradedFinding("rules", "poor", sentence)
+    else:
+        yield GradedFinding("rules", "fair", sentence)
+
+
+def _name(rules: tuple[BrokenRule, ...]) -> str:
+    return list_first([rule.text for rule in rules])
 
 
 def _of_ranges(found: RangeErrors) -> GradedFinding:

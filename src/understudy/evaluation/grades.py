@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from understudy.evaluation.fitness import Grade, GradedFinding
 from understudy.evaluation.model_results import LearnerScores, LearningTask
-from understudy.evaluation.result import MarginalErrors
+from understudy.evaluation.result import BrokenRule, MarginalErrors
 
 GRADES: tuple[Grade, ...] = ("poor", "unknown", "fair", "good")
 """The worst first."""
@@ -27,6 +27,16 @@ last of all rows are such, relative to that.
 
 MEAN_BY_CHANCE = 1.5
 """How many times what chance makes the mean distance of marginals may be, to be good."""
+
+MIN_RELATED_GAIN = 0.1
+"""Relations of two columns are lost where tables of them are not closer to the real ones, by this
+share, than tables of independent columns would be.
+"""
+
+MIN_RULE_BROKEN, MIN_RULE_RATIO, MAX_RULE_BROKEN = 0.005, 2.0, 0.05
+"""The share of synthetic rows that must break a rule, also as a multiple of the real rows that do,
+before it is said; and the share that is too much.
+"""
 
 MAX_CHANCE = 0.15
 """Where chance alone makes more than this, little can be told."""
@@ -84,12 +94,34 @@ def grade_value(value: float, good: float, fair: float, by_chance: float = 0.0) 
 
 def grade_marginals(errors: MarginalErrors) -> Grade:
     """By the mean distance. A mean over many tables hardly varies, so that good means closer to
-    what chance makes than elsewhere.
+    what chance makes than elsewhere. Where relations are lost, no distance is small enough.
     """
+    if lost_relations(errors):
+        return "poor"
     grade = grade_value(errors.mean, GOOD_DISTANCE, FAIR_DISTANCE, errors.by_chance)
     if grade == "good" and errors.mean > max(GOOD_DISTANCE, MEAN_BY_CHANCE * errors.by_chance):
         return "fair"
     return grade
+
+
+def lost_relations(errors: MarginalErrors) -> bool:
+    """Whether independent columns would be about as close to what real columns have in common."""
+    if not errors.related:
+        return False
+    return errors.related_mean > (1 - MIN_RELATED_GAIN) * errors.independent_mean
+
+
+def say_lost_relations(errors: MarginalErrors) -> str:
+    """How far related columns are, and how far independent ones would be."""
+    return (
+        f"tables of two related columns differ by {percent(errors.related_mean)}, those of "
+        f"independent columns would differ by {percent(errors.independent_mean)}"
+    )
+
+
+def is_broken(rule: BrokenRule) -> bool:
+    """Whether a rule is broken in more synthetic rows than the real ones account for."""
+    return rule.synthetic >= max(MIN_RULE_BROKEN, MIN_RULE_RATIO * rule.real)
 
 
 def worse(*grades: Grade) -> Grade:

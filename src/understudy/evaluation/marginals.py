@@ -16,12 +16,17 @@ from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import InputError
-from understudy.evaluation.comparison import Comparison
+from understudy.evaluation.comparison import Comparison, Side
 from understudy.evaluation.result import MarginalError, MarginalErrors
 
 MAX_MARGINALS = 600
 CELLS_AT_A_TIME = 1 << 22
 MAX_NAMED_MARGINALS = 10
+
+RELATED = 2.0
+"""Columns are related where independent ones would be so many times further from the real table
+than chance makes.
+"""
 
 
 def marginal_errors(
@@ -79,10 +84,15 @@ def marginals_by_order(
     chosen = marginals_of_order(tables.schema, order, max_marginals, seed)
     distances = np.empty(len(chosen))
     by_chance = np.empty(len(chosen))
+    independent = np.zeros(len(chosen))
     pairs = _shares(tables.real.coded, tables.synthetic.coded, chosen)
     for place, (left, right) in enumerate(pairs):
         distances[place] = half_distance(left, right)
         by_chance[place] = distance_by_chance(left, tables.real.rows, tables.synthetic.rows)
+        if order == 2:
+            names = (axis.attribute for axis in chosen[place])
+            independent[place] = distance_if_independent(tables.real, *names)
+    related = independent > RELATED * by_chance
     worst = np.argsort(-distances, kind="stable")[:MAX_NAMED_MARGINALS]
     return MarginalErrors(
         order=order,
@@ -95,12 +105,25 @@ def marginals_by_order(
             MarginalError(tuple(axis.attribute for axis in chosen[place]), float(distances[place]))
             for place in worst
         ),
+        related=int(related.sum()),
+        related_mean=float(distances[related].sum() / max(related.sum(), 1)),
+        independent_mean=float(independent[related].sum() / max(related.sum(), 1)),
     )
 
 
 def half_distance(left: NDArray[Any], right: NDArray[Any]) -> float:
     """Total variation distance of two tables of shares."""
     return float(np.abs(left - right).sum() / 2)
+
+
+def distance_if_independent(side: Side, first: str, second: str) -> float:
+    """Total variation distance of two columns to independent ones with the same shares."""
+    one, other = (side.codes(name).astype(np.int64) for name in (first, second))
+    size = int(other.max(initial=0)) + 1
+    shares = np.bincount(one * size + other) / max(side.rows, 1)
+    held = np.flatnonzero(shares)  # only there can more rows be than independent columns have
+    ones, others = (np.bincount(codes) / max(side.rows, 1) for codes in (one, other))
+    return float(np.maximum(shares[held] - ones[held // size] * others[held % size], 0.0).sum())
 
 
 def distance_by_chance(shares: NDArray[Any], rows: int, other_rows: int) -> float:

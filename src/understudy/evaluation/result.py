@@ -30,6 +30,29 @@ ColumnState = Literal["kept", "absent", "replaced", "mostly replaced", "constant
 
 
 @dataclass(frozen=True)
+class OwnValues:
+    """A column in which nearly every real row has a value of its own, and synthetic ones have not.
+
+    Attributes
+    ----------
+    name
+        The column.
+    real_shared, shared
+        The share of real, and of synthetic, rows whose value another row has, too.
+    held
+        The share of synthetic rows that hold the value of a real one.
+    kind
+        "text", or "integer".
+    """
+
+    name: str
+    real_shared: float
+    shared: float
+    held: float
+    kind: str
+
+
+@dataclass(frozen=True)
 class TableShapes:
     """What the two tables are.
 
@@ -47,6 +70,8 @@ class TableShapes:
         Sentences about values outside the schema's domain, table by table.
     replaced
         Columns of free text that became one and the same text, or nothing.
+    own_values
+        Columns that tell real rows apart, whatever they are called, and synthetic ones do not.
     real_outside, synthetic_outside
         Per column that has any, the share of rows whose value is outside the schema's domain.
     """
@@ -61,6 +86,7 @@ class TableShapes:
     real_outside: Mapping[str, float] = field(default_factory=dict)
     synthetic_outside: Mapping[str, float] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
+    own_values: tuple[OwnValues, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +124,11 @@ class MarginalErrors:
         fell into.
     worst
         The ten largest, largest first.
+    related
+        How many marginals hold a relation of their columns that stands out from chance.
+    related_mean, independent_mean
+        The mean distance of those, and what it would be for independent columns, each with the real
+        distribution.
     """
 
     order: int
@@ -107,6 +138,9 @@ class MarginalErrors:
     largest: float
     by_chance: float
     worst: tuple[MarginalError, ...]
+    related: int = 0
+    related_mean: float = 0.0
+    independent_mean: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -260,6 +294,26 @@ class MissingRows:
 
 
 @dataclass(frozen=True)
+class BrokenRule:
+    """A rule that (nearly) all real rows keep.
+
+    Attributes
+    ----------
+    text
+        ``start <= end``, ``total = a + b`` or ``town -> region``.
+    constraint
+        What stands in the "constraints" of a schema for it.
+    real, synthetic
+        The share of rows that break it, of those in which all its values are there.
+    """
+
+    text: str
+    constraint: Mapping[str, str]
+    real: float
+    synthetic: float
+
+
+@dataclass(frozen=True)
 class Pairs:
     """How columns depend on each other, two by two, in both tables.
 
@@ -329,6 +383,8 @@ class Evaluation:
         What made samples and splits repeatable.
     missing_rows
         How many cells of a row are missing; ``None`` where never more than one is.
+    rules
+        Rules that real rows keep, those broken in most synthetic rows first.
     verdict
         What the synthetic table is fit for.
     """
@@ -346,6 +402,7 @@ class Evaluation:
     findings: tuple[GradedFinding, ...]
     seed: int
     missing_rows: MissingRows | None = None
+    rules: tuple[BrokenRule, ...] = ()
     verdict: Verdict = field(default_factory=Verdict)
 
     def _repr_html_(self) -> str:

@@ -13,10 +13,13 @@ from understudy.evaluation.grades import (
     FAIR_AUC,
     FAIR_DISTANCE,
     GOOD_DISTANCE,
+    MAX_RULE_BROKEN,
     MIN_ROWS,
     grade_marginals,
     is_learnable,
+    lost_relations,
     percent,
+    say_lost_relations,
 )
 from understudy.evaluation.result import Evaluation
 
@@ -44,7 +47,8 @@ def judge(found: Evaluation) -> Verdict:
         _use(
             "exploring",
             f"no column is lost; two-way tables differ by at most {percent(FAIR_DISTANCE)}, and "
-            f"nine of ten columns do; missing cells are as frequent as in the real table",
+            f"nine of ten columns do; related columns are closer than independent ones would be; "
+            "missing cells are as frequent as in the real table",
             (
                 *_object_to_losses(found),
                 *_marginals(found, 2),
@@ -78,11 +82,13 @@ def judge(found: Evaluation) -> Verdict:
         _use(
             "exact numbers",
             f"no column is lost; a classifier that sees exact numbers is right in at most "
-            f"{percent(FAIR_AUC)} of cases; numbers lie where the real ones do, also inside bins",
+            f"{percent(FAIR_AUC)} of cases; numbers lie where the real ones do, also inside bins; "
+            f"at most {percent(MAX_RULE_BROKEN)} of rows break a rule that real rows keep",
             (
                 *_object_to_losses(found),
                 *_object_to_grades(found, "propensity"),
                 *_object_to_grades(found, "values"),
+                *_object_to_grades(found, "rules"),
             ),
         ),
     ]
@@ -147,6 +153,8 @@ def _marginals(
     for errors in found.marginals:
         grade = grade_marginals(errors)
         if errors.order == order and grade not in allowed:
+            if lost_relations(errors):
+                yield grade, f"Relations are lost: {say_lost_relations(errors)}."
             yield grade, f"{order}-way tables differ by {percent(errors.mean)} on average."
 
 

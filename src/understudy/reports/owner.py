@@ -26,6 +26,7 @@ from understudy.reports.page import (
     sentence,
     table,
 )
+from understudy.reports.rules import rules
 from understudy.reports.usefulness import inference, learning, network, propensity
 
 MAX_NOTES = 4
@@ -74,6 +75,7 @@ see the real table must not see this page.</p>
         columns(found),
         marginals(found),
         pairs(found),
+        rules(found),
         learning(found),
         inference(found),
         propensity(found),
