@@ -16,7 +16,7 @@ from understudy.evaluation.shared_identifiers import tells_rows_apart
 from understudy.privacy.budget import exact
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_draft import Draft
-from understudy.privacy.identifiers import is_owner, may_tell_groups
+from understudy.privacy.identifiers import is_identifier, is_owner, may_tell_groups
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -112,16 +112,29 @@ def test_a_stop_costs_no_less_than_was_asked() -> None:
 
 def test_names_tell_which_identifiers_may_be_shared() -> None:
     shared = ["id", "school_id", "customerID", "person id", "id_no", "EmpID", "SUBJID", "order_no"]
-    shared += ["body_mass_index", "own_telephone", "mobile"]  # measured, or answered with yes
+    shared += ["own_telephone", "mobile", "index", "case_index"]  # or answered with yes
+    shared += ["MRN", "PatientMRN", "passport_no", "PassportNumber", "account number", "ACCTNO"]
+    shared += ["patient.nr", "patient.id", "Sl. No.", "sno", "RollNo", "kundenr", "numero_cliente"]
+    shared += ["nhs_number", "driving_licence_no", "credit_card_number", "username", "ip_address"]
+    shared += ["patient_code", "customer_key", "lfd_nr", "barcode", "Matrikelnummer", "SEQN"]
     shared += ["InvoiceNumber", "Vertragsnummer", "Schüler-Nr.", "id_client", "pupilNo"]
     assert all(map(may_tell_groups, shared))
-    others = ["email", "uuid", "row_number", "iban", "age", "paid", "PAID", "Covid", "room_number"]
-    assert not any(map(may_tell_groups, [*others, "number_of_children", "answer_no", "casino"]))
+    others = ["email", "uuid", "row_number", "iban", "isbn"]
+    others += ["age", "paid", "PAID", "Covid", "room_number"]
+    others += ["number_of_children", "answer_no", "casino", "volcano", "numero_hijos", "snr"]
+    others += ["body_mass_index", "refractive.index", "order_amount", "claim_amount", "zip_code"]
+    others += ["icd_code", "card_type", "insurance", "registration_year", "login_count", "kid"]
+    others += ["bid", "humid", "chip", "vintage", "person_income", "staff_count", "NO", "no"]
+    assert not any(map(may_tell_groups, others))
+    assert not any(map(is_identifier, others[5:]))
+    assert all(map(is_identifier, ["ssn", "row.names", "Unnamed: 0", "sessionUUID", "guid"]))
 
 
 def test_an_order_is_nobody_and_a_client_is_somebody() -> None:
     assert all(map(is_owner, ["patient_id", "EmpID", "Kundennummer", "id_client", "pupilNo"]))
+    assert all(map(is_owner, ["MRN", "passport_no", "account number", "ssn", "patient.nr"]))
     assert not any(map(is_owner, ["id", "order_no", "InvoiceNumber", "visit_id", "age"]))
+    assert not any(map(is_owner, ["Sl. No.", "row.names", "Unnamed: 0", "barcode", "index"]))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -131,7 +144,7 @@ def test_what_only_sounds_like_an_identifier_is_found_out(seed: int) -> None:
         {
             "index": Column("integer", np.arange(ROWS)),
             "age": Column("integer", rng.integers(18, 90, ROWS)),
-            "body_mass_index": Column("real", rng.normal(26, 4, ROWS).round(1)),
+            "body_mass_index": Column("real", rng.normal(26, 4, ROWS).round(3)),
             "own_telephone": words([("none", "yes")[place] for place in rng.integers(0, 2, ROWS)]),
         }
     )

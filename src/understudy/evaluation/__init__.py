@@ -175,6 +175,7 @@ def evaluate(
         shares[0],
         shares[1],
         tables.replaced,
+        tables.own_values,
     )
     found = Evaluation(
         shape,

@@ -26,6 +26,7 @@ from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.cells import Cut, cut_numbers, cut_words
 from understudy.evaluation.comparison import Comparison, Side, read_both, within_sentence
+from understudy.evaluation.own_values import find_own_values
 from understudy.evaluation.reading import (
     KIND_SHARE,
     Hint,
@@ -34,6 +35,7 @@ from understudy.evaluation.reading import (
     read_numbers,
     read_words,
 )
+from understudy.evaluation.result import OwnValues
 from understudy.evaluation.shared_identifiers import tells_rows_apart
 from understudy.privacy.identifiers import is_identifier
 
@@ -55,12 +57,15 @@ class Originals(Comparison):
         Columns that the synthetic table does not have.
     replaced
         Columns of free text that became one and the same text, or nothing.
+    own_values
+        Columns that tell real rows apart, whatever they are called, and synthetic ones do not.
     """
 
     missing: Mapping[str, tuple[float, float]]
     missing_cells: tuple[NDArray[np.intp], NDArray[np.intp]]
     absent: tuple[str, ...]
     replaced: tuple[str, ...]
+    own_values: tuple[OwnValues, ...] = ()
 
 
 def compare_originals(
@@ -137,6 +142,7 @@ class _Cutter:
             (rows[0], rows[1]),
             tuple(name for name in names if name not in self.synthetic.columns),
             tuple(name for name in names if name not in compared and self.is_replaced(name)),
+            tuple(found for name in names if (found := self.own_values(name)) is not None),
         )
 
     def side(self, place: int, schema: Schema, cuts: Mapping[str, Cut]) -> Side:
@@ -174,6 +180,12 @@ class _Cutter:
         if name not in self.synthetic.columns:
             return True
         return len(set(read_words(self.synthetic.columns[name])[0]) - {""}) <= 1
+
+    def own_values(self, name: str) -> OwnValues | None:
+        if name not in self.synthetic.columns or isinstance(self.hint(name), Text):
+            return None
+        columns = self.real.columns[name], self.synthetic.columns[name]
+        return find_own_values(name, *columns, self.missing(name))
 
     def missing(self, name: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         hint = Hint.of(self.hint(name))

@@ -30,6 +30,29 @@ ColumnState = Literal["kept", "absent", "replaced", "mostly replaced", "constant
 
 
 @dataclass(frozen=True)
+class OwnValues:
+    """A column in which nearly every real row has a value of its own, and synthetic ones have not.
+
+    Attributes
+    ----------
+    name
+        The column.
+    real_shared, shared
+        The share of real, and of synthetic, rows whose value another row has, too.
+    held
+        The share of synthetic rows that hold the value of a real one.
+    kind
+        "text", or "integer".
+    """
+
+    name: str
+    real_shared: float
+    shared: float
+    held: float
+    kind: str
+
+
+@dataclass(frozen=True)
 class TableShapes:
     """What the two tables are.
 
@@ -47,6 +70,8 @@ class TableShapes:
         Sentences about values outside the schema's domain, table by table.
     replaced
         Columns of free text that became one and the same text, or nothing.
+    own_values
+        Columns that tell real rows apart, whatever they are called, and synthetic ones do not.
     real_outside, synthetic_outside
         Per column that has any, the share of rows whose value is outside the schema's domain.
     """
@@ -61,6 +86,7 @@ class TableShapes:
     real_outside: Mapping[str, float] = field(default_factory=dict)
     synthetic_outside: Mapping[str, float] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
+    own_values: tuple[OwnValues, ...] = ()
 
 
 @dataclass(frozen=True)

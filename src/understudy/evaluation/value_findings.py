@@ -6,6 +6,7 @@ All of it is measured on the original values of the real table.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -60,7 +61,23 @@ def losses(found: Evaluation) -> Iterator[GradedFinding]:
     if found.shape.replaced:
         names = ", ".join(found.shape.replaced)
         yield GradedFinding("lost", "fair", f"Free text is not in the synthetic table: {names}.")
+    yield from _of_own_values(found.shape)
     yield from _of_outside(found.shape)
+
+
+def _of_own_values(shape: TableShapes) -> Iterator[GradedFinding]:
+    """Words of real rows among the synthetic ones are worse than numbers that happen to be some."""
+    for own in shape.own_values:
+        sentence = (
+            f"Nearly every real row has a value of its own in {own.name}; "
+            f"{percent(own.shared)} of the synthetic rows share theirs, and {percent(own.held)} "
+            f"hold that of a real row. If it is an identifier, synthesize with --identifier "
+            f"{shlex.quote(own.name)}."
+        )
+        if own.kind == "text" and own.held > GOOD_DISTANCE:
+            yield GradedFinding("columns", "poor", sentence)
+        else:
+            yield GradedFinding("columns", "fair", sentence)
 
 
 def _of_outside(shape: TableShapes) -> Iterator[GradedFinding]:
