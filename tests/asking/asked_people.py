@@ -93,7 +93,7 @@ class Repeatedly:
             "delta": ledger.delta,
             "neighbours": ledger.neighbours,
             "currency": ledger.currency,
-            "rows_per_person": ledger.max_rows_per_person,
+            "max_rows_per_person": ledger.max_rows_per_person,
         }
 
     def answers(self, runs: int) -> list[Any]:

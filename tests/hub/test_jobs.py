@@ -254,6 +254,11 @@ def test_releases_are_for_those_who_may_use_them(hub: Hub) -> None:
             assert releases.show(c, viewer, release.id).id == release.id
             assert releases.list_of(c, viewer, dataset.id).total == 1
             releases.use(c, viewer, release.id, "download", "rows.csv")
+        used = [entry for entry in trail.read_entries(c) if entry.action == "download"]
+        assert [(entry.actor, entry.object) for entry in used] == [
+            (viewer, dataset.id) for viewer in (owner, user, reader)
+        ]
+        assert all(release.id in entry.details and "rows.csv" in entry.details for entry in used)
         assert releases.list_of(c, stranger, dataset.id).total == 0
         with pytest.raises(NotFound):
             releases.show(c, stranger, release.id)

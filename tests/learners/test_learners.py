@@ -336,7 +336,13 @@ def test_a_synthesizers_model_is_not_one_that_predicts():
 def test_rows_without_a_target_are_not_scored(tmp_path):
     frame = _frame()
     trained = learn(LinearRegression(1.0), frame, SCHEMA, target="dose")
-    assert set(trained.score(frame)) == {"rows", "R2", "mean squared error"}
+    whole = trained.score(frame)
+    assert set(whole) == {"rows", "R2", "mean squared error"}
+    assert whole["rows"] == len(frame)
+    unknown = frame.astype({"dose": object})
+    unknown.loc[:4, "dose"] = None
+    unknown.loc[5:8, "dose"] = "a lot"
+    assert trained.score(unknown) == trained.score(frame[9:])
     with pytest.raises(InputError, match="no column 'dose'"):
         trained.score(frame.drop(columns="dose"))
     with pytest.raises(InputError, match="no column 'age'"):
