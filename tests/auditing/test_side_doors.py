@@ -161,7 +161,7 @@ def test_whether_there_is_a_row_at_all_does_not_show(name: str, tmp_path: Path) 
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     without = seen(method, empty, schema_for(method), tmp_path / "a")
-    assert without == seen(method, one, schema_for(method), tmp_path / "b")
+    assert without == seen(method, one, schema_for(method), tmp_path / "b", beside=without)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -226,11 +226,9 @@ def test_which_values_are_merged_follows_from_what_was_released(
 
     monkeypatch.setattr(CentralCurator, "merge_values", heard)
     method = Adaptive(epsilon=20.0, delta=1e-6, target=target)
-    runs = [
-        seen(method, table_with("add_remove", *row), SCHEMA, tmp_path)
-        for row in ((), (ODD_ROWS[odd],))
-    ]
-    assert runs[0] == runs[1]
+    without = seen(method, table_with("add_remove"), SCHEMA, tmp_path)
+    there = table_with("add_remove", ODD_ROWS[odd])
+    assert without == seen(method, there, SCHEMA, tmp_path, beside=without)
     assert len(merges) == 2
     assert merges[0] == merges[1]
 

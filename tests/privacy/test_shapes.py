@@ -11,7 +11,7 @@ from understudy import Schema
 from understudy.data.inside import Inside
 from understudy.data.schema import Quantity
 from understudy.privacy.cells import first_cells, split_cell
-from understudy.privacy.shapes import Shape, find_spikes, part_spikes
+from understudy.privacy.shapes import RUNS_AT_ONCE, Shape, find_spikes, part_spikes, smooth
 from understudy.privacy.slopes import add_slopes
 
 
@@ -36,6 +36,35 @@ def test_a_peak_beside_another_one_and_beside_noise_is_seen() -> None:
     noise_beside = shape_of([0, 24, 500, 50, 30], [100, 1, 10, 100, 100])
     assert noise_beside.peaks(3, 4.0)[2]
     assert not shape_of([100, 120, 130, 120, 100]).peaks(3, 4.0).any()
+
+
+def cheapest_steps(counts: list[int], price: float) -> list[int]:
+    """Where the runs of equal cells start, one end after the other, by the mean of each run."""
+    costs, starts = [0.0], [0]
+    for end in range(1, len(counts) + 1):
+        tried = []
+        for start in range(end):
+            run = counts[start:end]
+            mean = sum(run) / len(run)
+            tried.append(costs[start] + sum((count - mean) ** 2 for count in run) + price)
+        costs.append(min(tried))
+        starts.append(tried.index(costs[-1]))
+    found, end = [], len(counts)
+    while end:
+        end = starts[end]
+        found.append(end)
+    return found[::-1]
+
+
+@pytest.mark.parametrize("cells", [1, RUNS_AT_ONCE, RUNS_AT_ONCE + 1, 3 * RUNS_AT_ONCE + 5])
+def test_the_steps_are_the_cheapest_ones(cells: int) -> None:
+    rng = np.random.default_rng(cells)
+    noisy = (rng.normal(0, 10, cells) + 60 * (np.arange(cells) // 7 % 3)).round().astype(np.int64)
+    edges = tuple(float(place) for place in range(cells + 1))
+    found = smooth(edges, np.ones(cells), noisy, 3.0, 1.0)
+    wanted = cheapest_steps(noisy.tolist(), 4.5)
+    assert np.flatnonzero(np.diff(found.runs, prepend=-1)).tolist() == wanted
+    assert cells < 2 * RUNS_AT_ONCE or len(wanted) > 5
 
 
 def test_beside_a_spike_lies_what_is_left_of_its_run() -> None:

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 CERTAIN = 6.0
 """Standard deviations: a run of more rows is hardly noise alone."""
 
+RUNS_AT_ONCE = 16
+"""Runs that stop at so few cells are summed in one step: more of them would be mostly padding."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -168,25 +171,40 @@ def _best_runs(sizes: NDArray[np.float64], counts: NDArray[np.float64], price: f
     The cost of a run is the sum of squares that remains when its counts are explained by one
     density, ``sum(y^2) - sum(y w)^2 / sum(w^2)``.
     """
-    products, squares = counts * sizes, sizes**2
     cells = len(counts)
     gain = np.zeros(cells + 1)
     came_from = np.zeros(cells + 1, dtype=np.int64)
-    for end in range(1, cells + 1):
-        # Sums of each run by itself: cells differ in size by many powers of ten, and the narrow
-        # ones would be lost in a difference of two sums over all cells.
-        width = np.cumsum(squares[:end][::-1])[::-1]
-        weighted = np.cumsum(products[:end][::-1])[::-1] ** 2
-        explained = np.divide(weighted, width, out=np.zeros(end), where=width > 0)
-        total = gain[:end] + explained - price
-        came_from[end] = int(np.argmax(total))
-        gain[end] = total[came_from[end]]
+    for first in range(0, cells, RUNS_AT_ONCE):
+        ends = np.arange(first + 1, min(first + RUNS_AT_ONCE, cells) + 1)
+        for end, explained in zip(ends.tolist(), _explain(sizes, counts, ends), strict=True):
+            total = gain[:end] + explained[:end] - price
+            came_from[end] = int(np.argmax(total))
+            gain[end] = total[came_from[end]]
     starts = []
     end = cells
     while end:
         end = int(came_from[end])
         starts.append(end)
     return starts[::-1]
+
+
+def _explain(
+    sizes: NDArray[np.float64], counts: NDArray[np.float64], ends: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """How much of the squares one density explains: in row e of the runs that stop before the cell
+    ``ends[e]``, by where they start.
+
+    Sums of each run by itself: cells differ in size by many powers of ten, and the narrow ones
+    would be lost in a difference of two sums over all cells.
+    """
+    cells = int(ends[-1])
+    inside = np.arange(cells) < ends[:, None]
+    sums = (
+        np.cumsum(np.where(inside, numbers[:cells], 0.0)[:, ::-1], axis=1)[:, ::-1]
+        for numbers in (sizes**2, counts * sizes)
+    )
+    width, weighted = sums
+    return np.divide(weighted**2, width, out=np.zeros(width.shape), where=width > 0)
 
 
 def find_spikes(
