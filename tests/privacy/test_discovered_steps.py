@@ -265,6 +265,8 @@ WORDS = (
     "0.0",
     "12:15",
     "12:07",
+    "3.50 %",
+    "0,00 kg",
     "x",
     "",
 )
@@ -303,6 +305,50 @@ def test_a_cell_has_fixed_places_only_if_it_is_written_so() -> None:
     assert counts[Spacing(0.25, "0.000")] == 2
     assert counts[Spacing(0.5, "0.00")] == 1
     assert counts[Spacing(0.25, "0")] == 12
+
+
+@pytest.mark.parametrize("form", ["12.5 %", "12,5 kg", "12.5%", "12,5 °C"])
+@pytest.mark.parametrize("places", [1, 2, 3])
+def test_places_before_a_unit_are_kept(form: str, places: int) -> None:
+    rng = np.random.default_rng(places)
+    before, mark, after = form[:2], form[2], form[4:]
+    numbers = rng.integers(1, 400, ROWS) * 0.25
+    numbers = numbers.round(1) if places == 1 else numbers
+    texts = [f"{number:.{places}f}".replace(".", mark) + after for number in numbers.tolist()]
+    notation = before + mark + "5".ljust(places, "0") + after
+    assert found_of(texts).format == notation
+    assert Format("real", notation).write([0, 7.5])[0] == f"0{mark}{places * '0'}{after}"
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("written", ["{:.2f} %", "{:.2f}€", "${:.2f}", "{:.2f} kg", "{:.2f}"])
+def test_two_places_are_kept_where_most_rows_are_zero(written: str, seed: int) -> None:
+    """Whole amounts in one row of ten, at a budget that tables with a dozen columns have."""
+    rng = np.random.default_rng(seed)
+    numbers = np.where(rng.random(ROWS) < 0.9, 0, rng.integers(1, 20, ROWS) * 5)
+    found = found_of([written.format(number) for number in numbers.tolist()], epsilon=0.6)
+    zero, some = Format("real", found.format or "").write([0, 50])
+    assert (zero, some) == (written.format(0), written.format(50))
+
+
+def test_an_amount_of_money_has_no_thousandths() -> None:
+    rng = np.random.default_rng(0)
+    prices = rng.lognormal(6, 1, 1500).round(2)
+    for seed in range(10):
+        ledger = Ledger(0.3, 1e-9, threshold_delta=1e-9)
+        table = table_of([f"${price:,.2f}" for price in prices.tolist()])
+        found = discover(table, ledger, ledger.budget, 1e-9, SeededNoise(seed))["x"]
+        assert isinstance(found, Quantity)
+        assert (found.format, found.step) == ("$1,234.50", 0.01)
+
+
+def test_numbers_with_a_unit_need_no_more_places_than_they_have() -> None:
+    """49 kg beside 19.9 kg, and thousandths of a dollar where all rows have them."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(100, 999, ROWS) / 10
+    assert found_of([f"{weight:g} kg" for weight in weights.tolist()]).format == "12. kg"
+    rates = rng.integers(1000, 9999, ROWS) / 1000
+    assert found_of([f"${rate:.3f}" for rate in rates.tolist()]).step == 0.001
 
 
 @pytest.mark.parametrize("seed", range(4))

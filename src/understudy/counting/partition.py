@@ -25,6 +25,7 @@ from understudy.counting.spacings import (
     count_spacings,
     is_padded,
     spacings_of,
+    whole_measure,
 )
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.limits import find_limit, list_limits
@@ -250,6 +251,8 @@ def _samples(form: Format) -> list[str]:
             words += [f"{word}{mark}0" for word in words for mark in ".,"]
         if not form.notation:
             words += [*_PLAIN_SAMPLES, *(f"-{word}" for word in _PLAIN_SAMPLES)]
+        if form.kind == "real" and (whole := whole_measure(form)) is not None:
+            words += whole.write([*_WHOLE_SAMPLES, *(-number for number in _WHOLE_SAMPLES)])
         if form in WITH_DECIMAL_COMMA:
             words += PLAIN_INTEGER.write([*_WHOLE_SAMPLES, *(-number for number in _WHOLE_SAMPLES)])
         return words

@@ -58,6 +58,13 @@ BARE_NOTATIONS = (
 may have one place or four, or those that it needs.
 """
 
+_MEASURE = re.compile(r"(12[.,])5([^0-9]+)")
+"""So may numbers with a unit or with percent."""
+
+_MONEY = re.compile(r"[^0-9+]+1[0-9., ]*50|1[0-9., ]*50[^0-9]+")
+MONEY_PLACES = 2
+"""The formats of money, and the places that amounts have."""
+
 MAX_PLACES = 4
 
 MIN_SHORTEST_STEP = 0.001
@@ -105,19 +112,52 @@ def list_fixed_notations(form: Format) -> tuple[str, ...]:
     """The notations of a format for each number of places after the point."""
     if form == PLAIN_REAL:
         return FIXED_PLACES
-    shortest = shortest_notation(form)
-    if not shortest:
+    stem, after = _part_notation(form)
+    if not stem:
         return ()
-    return tuple(shortest + "5".ljust(places, "0") for places in range(1, MAX_PLACES + 1))
+    return tuple(f"{stem}{'5'.ljust(places, '0')}{after}" for places in range(1, MAX_PLACES + 1))
 
 
 def shortest_notation(form: Format) -> str:
     """The notation of a format for as many places as a number needs; empty where there is none."""
     if form == PLAIN_REAL:
         return SHORTEST
-    if form.kind == "real" and form.notation in BARE_NOTATIONS:
-        return form.notation.removesuffix("50")
-    return ""
+    return "".join(_part_notation(form))
+
+
+def _part_notation(form: Format) -> tuple[str, str]:
+    """What stands before and after the decimals of reals whose places are chosen: "12," and " kg";
+    nothing for others.
+    """
+    if form.kind != "real":
+        return "", ""
+    if form.notation in BARE_NOTATIONS:
+        return form.notation.removesuffix("50"), ""
+    measure = _MEASURE.fullmatch(form.notation)
+    if measure is None:
+        return "", ""
+    return measure[1], measure[2]
+
+
+def whole_measure(form: Format) -> Format | None:
+    """How whole numbers stand among reals with a unit: 49 kg beside 19.9 kg; None for others."""
+    measure = _MEASURE.fullmatch(form.notation)
+    if measure is None:
+        return None
+    return Format("integer", f"12{measure[2]}")
+
+
+def is_unlikely(form: Format, spacing: Spacing) -> bool:
+    """Whether numbers of a format hardly have a step: amounts of money below a hundredth,
+    or, with a unit, whole reals without two places; 12 kg and 12.0 kg would have counted as whole
+    numbers.
+    """
+    if form.kind != "real":
+        return False
+    if _MONEY.fullmatch(form.notation):
+        return decimals_of(spacing.step) > MONEY_PLACES
+    measure = _MEASURE.fullmatch(form.notation) is not None
+    return measure and spacing.step >= 1 and _places_of(spacing.notation) < MONEY_PLACES
 
 
 def grids_of(kind: str) -> tuple[float, ...]:
@@ -174,7 +214,8 @@ def _find_writings(form: Format, words: Sequence[str], mark: str) -> dict[str, N
     shortest = shortest_notation(form)
     if not shortest:
         return found
-    decimals = [word.partition(mark)[2] for word in words]
+    after = _part_notation(form)[1]
+    decimals = [word.partition(mark)[2].removesuffix(after) for word in words]
     places = np.array([len(digits) * digits.isdigit() for digits in decimals])
     found |= {notation: places == _places_of(notation) for notation in list_fixed_notations(form)}
     if form == PLAIN_REAL:  # some are written with powers of ten

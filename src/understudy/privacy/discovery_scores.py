@@ -26,6 +26,7 @@ from understudy.counting.spacings import (
     PLAIN_INTEGER,
     PLAIN_REAL,
     grids_of,
+    is_unlikely,
     list_fixed_notations,
     shortest_notation,
     spacings_of,
@@ -370,6 +371,10 @@ a zero in front.
 """
 
 
+UNLIKELY_ODDS = -10.0
+"""What speaks against a step that numbers of a format hardly have."""
+
+
 def grid_odds(form: Format, evidence: float) -> NDArray[np.float64]:
     """Coarse grids are favoured, by as much as there is evidence for: three tenths of it from the
     finest to the coarsest, so that a column of which half the cells tell is still told right; more
@@ -384,9 +389,11 @@ def grid_odds(form: Format, evidence: float) -> NDArray[np.float64]:
     written[shortest_notation(form)] = min(SHORTEST_ODDS * evidence, 4.0)
     written[""] = 0.0
     written |= dict.fromkeys(PADDED, PADDED_ODDS * evidence - 2.0)
-    return np.array(
+    found = np.array(
         [
             levels[spacing.step] * step + written.get(spacing.notation, 0.0)
             for spacing in spacings_of(form)
         ]
     )
+    unlikely = [is_unlikely(form, spacing) for spacing in spacings_of(form)]
+    return found + UNLIKELY_ODDS * np.array(unlikely)
