@@ -35,6 +35,8 @@ from understudy.data.tables import read_table
 from understudy.privacy.central import CentralCurator
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.adaptive import Adaptive
+from understudy.synthesizers.adaptive_budget import OneWayWorth
+from understudy.synthesizers.adaptive_rounds import Rounds
 from understudy.synthesizers.gan import GAN
 from understudy.synthesizers.gaussian import Gaussian
 from understudy.synthesizers.marginals import Marginals
@@ -231,6 +233,41 @@ def test_which_values_are_merged_follows_from_what_was_released(
     assert without == seen(method, there, SCHEMA, tmp_path, beside=without)
     assert len(merges) == 2
     assert merges[0] == merges[1]
+
+
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+@pytest.mark.parametrize("odd", ["all missing", "values above", "one more like the others"])
+def test_what_a_round_looks_at_follows_from_what_was_released(
+    odd: str,
+    tmp_path: Path,
+    table_with: Callable[..., Table],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Which tables are drawn where there are too many, and what single columns are worth."""
+    monkeypatch.setattr("understudy.synthesizers.adaptive_rounds.MAX_ROUND_CANDIDATES", 12)
+    decided: list[Any] = []
+
+    def hear(kind: type, name: str) -> None:
+        method = getattr(kind, name)
+
+        def heard(*arguments: Any) -> Any:
+            found = method(*arguments)
+            decided.append((name, np.asarray(found).tobytes()))
+            return found
+
+        monkeypatch.setattr(kind, name, heard)
+
+    of_rounds = ("_draw_candidates", "_handicaps", "_could_stand_out")
+    for name in of_rounds:
+        hear(Rounds, name)
+    hear(OneWayWorth, "first_share")
+    method, runs = METHODS["adaptive, delta"], []
+    for row in ((), (ODD_ROWS[odd],)):
+        decided.clear()
+        shown = seen(method, table_with("add_remove", *row), SCHEMA, tmp_path)
+        runs.append((shown, tuple(decided)))
+    assert {name for name, _ in decided} == {*of_rounds, "first_share"}
+    assert runs[0] == runs[1]
 
 
 def test_models_are_not_taken_for_the_same_where_the_last_bit_differs(tmp_path: Path) -> None:

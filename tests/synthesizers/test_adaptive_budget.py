@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import mean_integer_noise
-from understudy.synthesizers.adaptive_budget import CLEAR_NOISE, MAX_CLEAR_SHARE, OneWayWorth
+from understudy.synthesizers.adaptive_budget import (
+    CLEAR_NOISE,
+    DEPENDENTS_WORTH,
+    MAX_CLEAR_SHARE,
+    OneWayWorth,
+    gap_worth,
+)
 from understudy.synthesizers.adaptive_rounds import (
     CELLS_PER_CHOICE,
     Limits,
@@ -59,6 +66,40 @@ def test_a_pair_of_two_values_each_tells_as_much_of_them_as_tables_of_their_own(
     large = OneWayWorth(learner(LARGE, 10.0))
     [pair] = large.rows_beside(cost, members[:1], np.array([100.0]))
     assert pair == pytest.approx(np.sqrt(0.8) * large.rows(cost), rel=1e-3)
+
+
+@pytest.mark.parametrize("columns", [8, 60])
+@pytest.mark.parametrize("gap", [0.01, 1.0, 3.0])
+def test_a_large_gap_counts_once_and_all_pairs_of_a_wide_table_count(
+    columns: int, gap: float
+) -> None:
+    """A gap that is worth a price takes from its own table what the price takes from all of them,
+    each beside its other errors.
+    """
+    worth = OneWayWorth(learner({f"c{place}": 10 for place in range(columns)}, 50.0))
+    noise = 0.8 * 50.0 * 10  # of single attributes
+    other = np.sqrt(3) * noise
+    wanted = np.hypot(other, gap * noise) - other
+    low, high = 1e-9, 1e3
+    for _ in range(60):
+        middle = np.sqrt(low * high)
+        if worth.rows(Budget(middle, "rho")) < gap * noise:
+            low = middle
+        else:
+            high = middle
+    price = Budget(low, "rho")
+    assert worth.rows(price) == pytest.approx(gap * noise, rel=1e-6)
+    own = mean_integer_noise(price.equally(columns)[0], "add_remove") / np.sqrt(2 / np.pi)
+    left = 1 / (1 / 50.0**2 + 1 / own**2) / 50.0**2
+    fall = noise**2 * (1 - left)
+    assert wanted == pytest.approx(
+        columns * (columns - 1) / 2 * fall / (2 * other) / DEPENDENTS_WORTH, rel=1e-3
+    )
+
+
+def test_a_small_gap_counts_by_its_square() -> None:
+    assert gap_worth(9.0, 1e9) == pytest.approx(3.0)
+    assert gap_worth(1e4, 1.0) == pytest.approx(5e3, rel=1e-3)
 
 
 def test_a_table_of_merged_values_tells_nothing_of_those_inside() -> None:
@@ -148,8 +189,60 @@ def test_strong_relations_are_looked_for_although_noise_is_large(
         penalty=1.0,
         weigh_one_way=False,
     )
+    rounds.learner.curator.choice_noise = lambda cost: 0.0
+    rounds.selecting = Budget(1.0, "rho")
     rounds.noise, rounds.cells, rounds.places = 10.0, np.array(cells), np.array([0, 1])
     assert rounds._could_stand_out() is looks
+
+
+@pytest.mark.parametrize(
+    ("candidates", "noise", "looks"),
+    [(100, 80.0, True), (10_000, 80.0, False), (100, 160.0, False)],
+)
+def test_no_table_is_looked_for_where_noise_among_many_makes_the_choice(
+    candidates: int, noise: float, looks: bool
+) -> None:
+    """Against 10,000 others a table would have to differ by 4.6 times the noise of the choice."""
+    rounds: Any = object.__new__(Rounds)
+    rounds.learner = learner(LARGE, 10.0, rows=1000.0)
+    rounds.learner.curator.choice_noise = lambda cost: noise * cost.amount
+    rounds.limits = Limits(
+        budget=Budget(1.0, "rho"),
+        max_cells=1e6,
+        rounds=2.0,
+        selection_share=0.1,
+        penalty=1.0,
+        weigh_one_way=False,
+    )
+    rounds.selecting, rounds.measuring = Budget(1.0, "rho"), Budget(0.001, "rho")
+    rounds.noise = 100.0
+    rounds.cells, rounds.places = np.full(candidates, 4.0), np.arange(candidates)
+    assert rounds._could_stand_out() is looks
+
+
+@pytest.mark.parametrize("limit", [30, 40])
+def test_all_pairs_of_a_wide_table_are_looked_at(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Larger tables are drawn, so that there are no more candidates than a round may have."""
+    monkeypatch.setattr("understudy.synthesizers.adaptive_rounds.MAX_ROUND_CANDIDATES", limit)
+    known = learner(dict.fromkeys("abcdefgh", 2), 1.0)
+    known.cells = lambda group: 2 ** len(group)
+    known.is_settled = lambda group: False
+    known.fit = SimpleNamespace(
+        cells_with=lambda groups: 16, cells_with_each=lambda groups: np.full(len(groups), 24.0)
+    )
+    groups = [group for k in (3, 2) for group in itertools.combinations("abcdefgh", k)]
+    limits = Limits(
+        budget=Budget(1.0, "rho"), max_cells=1e6, rounds=2.0, selection_share=0.1, penalty=1.0
+    )
+    rounds = Rounds(known, groups, limits)
+    rounds.noise = 1.0
+    looks = [[groups[place] for place in rounds._find_candidates()] for _ in range(2)]
+    for look in looks:
+        assert len(look) == len(set(look)) == limit
+        assert sum(len(group) == 2 for group in look) == 28
+    assert looks[0] != looks[1]
 
 
 @pytest.mark.parametrize(("currency", "power"), [("rho", 1), ("epsilon", 2)])

@@ -37,8 +37,8 @@ MEAN_OF_DEVIATION = math.sqrt(2 / math.pi)
 LEAST_NOISE = 1e-9
 """Rows: less noise counts as so much, where precisions are its square's reciprocal."""
 
-MAX_OTHERS = 30
-"""In wider tables a pair is worth more than to its own columns: others depend on it."""
+HALVINGS = 50
+"""How often the range is halved in which a share is looked for."""
 
 
 class OneWayWorth:
@@ -67,7 +67,7 @@ class OneWayWorth:
     def __init__(self, learner: GraphicalLearner) -> None:
         columns = len(learner.sizes)
         self.learner = learner
-        self.tables = columns * min(columns - 1, MAX_OTHERS) / 2 / DEPENDENTS_WORTH
+        self.tables = columns * (columns - 1) / 2 / DEPENDENTS_WORTH
         self.sizes = np.fromiter(learner.sizes.values(), np.float64)
         self.refresh()
 
@@ -83,7 +83,7 @@ class OneWayWorth:
         """By how many rows the model must have a table wrong that is worth as much as single
         attributes are for a price.
         """
-        return math.sqrt(self.tables * float(self._falls(cost).mean()))
+        return float(gap_worth(self._squares_worth(cost), _other_squares(self.squares.mean())))
 
     def doubles(self, cost: Budget) -> bool:
         """Whether a price at least doubles the precision of half of the attributes."""
@@ -107,7 +107,8 @@ class OneWayWorth:
         squares, known = np.append(self.merged_squares, 0.0), np.append(self.known, 1.0)
         told = self._precision(cost) / summed
         falls = (squares[members] * told / (known[members] + told)).sum(axis=1) / len(self.sizes)
-        return np.sqrt(np.maximum(self.rows(cost) ** 2 - self.tables * falls, 0.0))
+        beside = np.maximum(self._squares_worth(cost) - self.tables * falls, 0.0)
+        return gap_worth(beside, _other_squares(self.squares.mean()))
 
     def first_share(self, budget: Budget, spent: float, rounds: float) -> float:
         """The share of a budget that single attributes have before tables of several are looked
@@ -125,13 +126,23 @@ class OneWayWorth:
         """The share with which another table can be worth its price.
 
         Where they have a share f, and a round costs s, K^2 falls by K^2 s / (f + s) in rho, and K^2
-        is in proportion to 1 / f; in epsilon both are squared.
+        is in proportion to 1 / f; in epsilon both are squared. The larger f is, the smaller the gap
+        that is worth a round: f is found by halving.
         """
         power = _power(budget)
         step = (1 / max(rounds * len(self.sizes), 1.0)) ** power
         largest = VISIBLE_SHARE * self.learner.rows
-        worth = float(self.squares.mean()) * spent**power * step * self.tables / largest**2
-        return float((math.sqrt(step**2 / 4 + worth) - step / 2) ** (1 / power))
+        at_whole = float(self.squares.mean()) * spent**power
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            share = (low + high) / 2
+            squares = at_whole / share**power
+            worth = self.tables * squares * step / (share**power + step)
+            if gap_worth(worth, _other_squares(squares)) > largest:
+                low = share
+            else:
+                high = share
+        return high
 
     def measure(self, cost: Budget) -> None:
         """Measure single attributes for a price; the model changes with the next fit."""
@@ -150,6 +161,10 @@ class OneWayWorth:
         weights = squares ** (1 / (_power(cost) + 1))
         return np.asarray(weights / weights.sum())
 
+    def _squares_worth(self, cost: Budget) -> float:
+        """What a price is worth to single attributes, as the square of a small gap."""
+        return self.tables * float(self._falls(cost).mean())
+
     def _falls(self, cost: Budget) -> NDArray[np.float64]:
         """By how much K^2 of each attribute falls."""
         added = self._precisions(cost)
@@ -164,6 +179,29 @@ class OneWayWorth:
         if noise <= 0:  # reports, which were paid for before: asking again tells nothing
             return 0.0
         return 1 / max(noise, LEAST_NOISE) ** 2
+
+
+def gap_worth(squares: NDArray[np.float64] | float, other_squares: float) -> NDArray[np.float64]:
+    """How many rows a table must have wrong for it to be worth that much.
+
+    A gap D beside other errors S brings sqrt(S^2 + D^2) - S, and a small one D^2 / 2 S. So it is
+    worth as much as a small one of squares Q would be where D^2 is Q + Q^2 / 4 S^2.
+
+    Parameters
+    ----------
+    squares
+        The square of a small gap that is worth as much.
+    other_squares
+        The square of what tables have wrong beside it.
+    """
+    return np.asarray(np.sqrt(squares + np.square(squares) / (4 * other_squares)))
+
+
+def _other_squares(square: float) -> float:
+    """The square of what a table of three attributes has wrong by their noise, which is that of
+    each.
+    """
+    return max(3 * square, LEAST_NOISE)
 
 
 def _power(budget: Budget) -> int:

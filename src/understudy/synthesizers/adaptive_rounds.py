@@ -21,7 +21,8 @@ ROUND_SWEEPS = 5
 """How often the fit walks through its cliques after a round."""
 
 MAX_ROUND_CANDIDATES = 2_500
-"""Where there are more, each round looks at this many of them, drawn at random."""
+"""Where there are more, each round looks at all pairs, and at larger tables drawn at random until
+they are this many."""
 
 ATTRIBUTES_PER_SELECTION = 16
 MANY_ATTRIBUTES = 64
@@ -40,6 +41,11 @@ budget spent."""
 STRONG_SHARE = 0.75
 """A table is looked for if one would be selected on which rows and model differ by this share of
 the rows, as they do where one column nearly tells another."""
+
+LUCK_OF_OTHERS = 0.5
+"""Of n candidates that do not differ the luckiest looks as if it did, by ln(n) times the noise of a
+choice. But what differs much does so in about the root of n of them: in a pair, and in each larger
+table that holds it. So it stands out where it differs by half of that."""
 
 PATIENCE = 3.0
 """How much more a round costs after one in which nothing stood out."""
@@ -233,8 +239,12 @@ class Rounds:
         return self.one_way.rows(cost) > float(self.noise * self.cells[self.places].min())
 
     def _could_stand_out(self) -> bool:
-        """Whether a table that differs much from the model would be chosen."""
-        return float(self._handicaps().min()) <= STRONG_SHARE * self.learner.rows
+        """Whether a table that differs much from the model would be chosen: after its handicap, and
+        against what noise makes of all others.
+        """
+        others = LUCK_OF_OTHERS * math.log(len(self.places))
+        chance = others * self.learner.curator.choice_noise(self.selecting)
+        return float(self._handicaps().min()) + chance <= STRONG_SHARE * self.learner.rows
 
     def _handicaps(self) -> NDArray[np.float64]:
         """For each candidate how far rows and model may be apart without it being worth its price:
@@ -268,13 +278,20 @@ class Rounds:
         places = np.flatnonzero(visible & (self.clique_cells <= 2 * max_cells))
         max_candidates = MAX_ROUND_CANDIDATES * self.selections
         if len(places) > max_candidates:
-            places = np.sort(self.rng.choice(places, max_candidates, replace=False))
+            places = self._draw_candidates(places, max_candidates)
         # A table that tells nothing new may still differ most, and would be selected for ever.
         told = [self.learner.is_settled(self.groups[place]) for place in places]
         places = places[~np.array(told, dtype=np.bool_)]
         groups = [self.groups[place] for place in places]
         self.clique_cells[places] = self.learner.fit.cells_with_each(groups)
         return places[self.clique_cells[places] <= max_cells]
+
+    def _draw_candidates(self, places: NDArray[np.int64], number: int) -> NDArray[np.int64]:
+        """So many of the groups, at random: all pairs, or as many of them, before larger ones."""
+        pairs = (self.members[places] >= 0).sum(axis=1) == 2
+        drawn = self.rng.permutation(len(places))
+        drawn = drawn[np.argsort(~pairs[drawn], kind="stable")][:number]
+        return np.sort(places[drawn])
 
     def _max_cells_now(self) -> float:
         """How many cells all cliques may have now: more as the budget is spent."""
