@@ -135,11 +135,13 @@ class LiveJudge:
         by_file: dict[str, list[pytest.Item]] = {}
         for item in session.items:
             by_file.setdefault(item.nodeid.partition("::")[0], []).append(item)
-        results = [self._judge(job, by_file) for job in self.jobs]
-        failing = self._find_failing(session, results)
-        for job, result in zip(self.jobs, results, strict=True):
-            if result["by"] in failing:
-                self._judge(job, by_file, failing)
+        failing: set[str] = set()
+        left = list(self.jobs)
+        while left:  # what catches in place of a test that fails by itself may do so, too
+            results = [self._judge(job, by_file, failing) for job in left]
+            failing |= self._find_failing(session, results)
+            judged = zip(left, results, strict=True)
+            left = [job for job, result in judged if result["by"] in failing]
         return True
 
     def _judge(

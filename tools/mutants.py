@@ -517,9 +517,12 @@ def run_mutants(
             return caught
 
         try:
-            caught = decide(mutants, ())
-            failing = idle[0].find_failing({by for by in caught.values() if by})
-            decide([mutant for mutant, by in caught.items() if by in failing], failing)
+            failing: set[str] = set()
+            left = list(mutants)
+            while left:  # what catches in place of a test that fails by itself may do so, too
+                caught = decide(left, failing)
+                failing |= idle[0].find_failing({by for by in caught.values() if by})
+                left = [mutant for mutant, by in caught.items() if by in failing]
         finally:
             for process in running:
                 os.killpg(process, signal.SIGKILL)

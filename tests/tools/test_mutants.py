@@ -320,7 +320,8 @@ def test_mutants_are_put_into_functions_that_are_loaded(project: Path) -> None:
     """
     with (project / "tests/test_pay.py").open("a") as tests:
         tests.write("\nfrom purse.pay import unwatched\n")
-        tests.write("\ndef test_wrong():\n    assert unwatched(1) == 3\n")
+        for name in ("wrong", "wrong_as_well"):
+            tests.write(f"\ndef test_{name}():\n    assert unwatched(1) == 3\n")
     script = LIVE.format(paths=[str(TOOLS), str(project / "src")])
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=project, capture_output=True, text=True, check=False
@@ -368,8 +369,11 @@ def test_unrecorded_mutants_of_constants_are_really_put_in(project: Path) -> Non
 
 def test_a_test_that_fails_by_itself_catches_no_constant(project: Path) -> None:
     with (project / "tests/test_pay.py").open("a") as tests:
-        tests.write("\ndef test_wrong():\n    assert pay(50, 3) == 9\n")
-    assert "fails by itself: tests/test_pay.py::test_wrong" in run(project, "--unrecorded")
+        for name in ("wrong", "wrong_as_well"):
+            tests.write(f"\ndef test_{name}():\n    assert pay(50, 3) == 9\n")
+    said = run(project, "--unrecorded")
+    for name in ("wrong", "wrong_as_well"):
+        assert f"fails by itself: tests/test_pay.py::test_{name}\n" in said
     found = mutants.load_results(project / ".mutants/results.jsonl")
     (limit,) = [each for (name, _), each in found.items() if " LIMIT constant" in name]
     assert (limit["outcome"], limit["how"]) == ("survived", "3 tests")
