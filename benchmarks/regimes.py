@@ -31,6 +31,7 @@ from published import published, rows_where
 from regime_tables import LABELS, TABLES, half_of, read, tree, zipf
 from understudy import MST, Adaptive, Independent, PrivBayes, Schema, Synthesizer, Table
 from understudy.data.encoding import Coded, encode
+from understudy.data.schema import Quantity
 from understudy.evaluation.classifiers import CLASSIFIERS
 from understudy.evaluation.comparison import compare_tables
 from understudy.evaluation.learning import Scale, examples
@@ -292,7 +293,7 @@ def learning(arguments: argparse.Namespace) -> None:
             apart[np.random.default_rng(run).permutation(real.rows)[: real.rows // 5]] = True
             test, train = rows_where(real, apart), rows_where(real, ~apart)
             found.setdefault("real rows", []).append(judge(train, test, schema, label))
-            for name, method in methods_for(label).items():
+            for name, method in methods_for(label, schema).items():
                 rows = sampled(method, train, schema)
                 found.setdefault(name, []).append(judge(rows, test, schema, label))
         for name, scores in found.items():
@@ -308,18 +309,20 @@ def learning(arguments: argparse.Namespace) -> None:
 WITH_TARGET = "adaptive --target"
 
 
-def methods_for(label: str) -> dict[str, Synthesizer]:
+def methods_for(label: str, schema: Schema) -> dict[str, Synthesizer]:
     """All methods that are compared, with the label as a target where they take one."""
     budget: dict[str, Any] = {"epsilon": 1.0, "delta": DELTA}
-    return {
+    methods: dict[str, Synthesizer] = {
         WITH_TARGET: Adaptive(target=label, **budget),
         "adaptive": Adaptive(**budget),
         "privbayes": PrivBayes(**budget),
         "privbayes --target": PrivBayes(target=label, **budget),
         "mst": MST(**budget),
         "independent": Independent(**budget),
-        "gaussian --label": Gaussian(label=label, **budget),
     }
+    if any(isinstance(attribute, Quantity) for attribute in schema.modelled):
+        methods["gaussian --label"] = Gaussian(label=label, **budget)
+    return methods
 
 
 def sampled(method: Synthesizer, train: Table, schema: Schema) -> Table:
