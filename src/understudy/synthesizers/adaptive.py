@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from understudy.data.marginals import Marginal
 from understudy.data.schema import Schema
@@ -151,6 +151,8 @@ class Adaptive(Synthesizer):
     >>> method = Adaptive(epsilon=1.0, delta=1e-9)
     >>> model = method.fit("patients.csv", "schema.json")   # doctest: +SKIP
     """
+
+    wants_delta: ClassVar[bool] = True
 
     workload: Sequence[Sequence[str]] = parameter(
         (), ColumnGroups(2), "Columns to be accurate together; repeatable."
