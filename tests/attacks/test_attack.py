@@ -189,6 +189,7 @@ def test_bad_tables() -> None:
         attack(REAL, Table({name: integers() for name in SCHEMA.names}), SCHEMA)
 
 
+@pytest.mark.thorough
 def test_the_demo_survey_stays_within_the_promise() -> None:
     pytest.importorskip("statsmodels")
     frame = demo_frame().sample(frac=1, random_state=1)

@@ -366,8 +366,7 @@ def test_schema_blank(folder: Path) -> None:
 # -------------------------------------------- show, plan, ledger, demo
 
 
-@pytest.mark.parametrize("columns", [30, 46, 80, 200])
-def test_show(folder: Path, columns: int) -> None:
+def test_show(folder: Path) -> None:
     fine(
         "synthesize",
         "patients.csv",
@@ -379,10 +378,12 @@ def test_show(folder: Path, columns: int) -> None:
         "out.csv",
         "-q",
     )
-    ran = fine("show", "m.json", columns=columns)
-    assert max(map(len, ran.out.splitlines())) <= columns
-    assert "epsilon = 1" in " ".join(ran.out.split())
-    if columns >= 80:
+    for columns in (30, 46, 80, 200):
+        ran = fine("show", "m.json", columns=columns)
+        assert max(map(len, ran.out.splitlines())) <= columns
+        assert "epsilon = 1" in " ".join(ran.out.split())
+        if columns < 80:
+            continue
         for words in (
             "admitted",
             "2010-01-01 to 2019-12-31",

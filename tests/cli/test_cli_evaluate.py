@@ -296,6 +296,23 @@ def test_two_files_alone_are_enough_also_for_junk(folder: Path, tmp_path: Path) 
     assert "good" not in ran.out
 
 
+def test_numbered_columns_are_summed_up_but_not_those_that_are_far(tmp_path: Path) -> None:
+    names = [*(f"q{place}" for place in range(1, 21)), "item_1", "item_2"]
+    for seed, out in enumerate(("one.csv", "other.csv")):
+        answers = np.random.default_rng(seed).integers(1, 6, (5000, len(names)))
+        if seed:
+            answers[:, 2] = np.minimum(answers[:, 2], 4)
+        lines = [",".join(map(str, row)) for row in answers.tolist()]
+        (tmp_path / out).write_text("\n".join([",".join(names), *lines]) + "\n")
+    shown = fine(tmp_path / "one.csv", tmp_path / "other.csv", "--order", 1).out
+    table = shown[shown.index("Columns") :]
+    lines = [line.split("│")[1].strip() for line in table.splitlines() if line.startswith("│")]
+    assert lines[1] == "q3"
+    assert sum(line.endswith(" (+18 alike)") for line in lines) == 1
+    assert {"item_1", "item_2"} < set(lines)
+    assert len(lines) == 5
+
+
 def test_a_regression_without_a_fit_says_so(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for name, sign in (("real", 1), ("wrong", -1)):

@@ -296,6 +296,7 @@ def test_a_file_larger_than_memory_is_left_to_duckdb(
         monkeypatch.undo()
 
 
+@pytest.mark.thorough
 def test_a_lazy_frame_and_an_ibis_table(folder: Path, tmp_path: Path) -> None:
     polars, ibis = pytest.importorskip("polars"), pytest.importorskip("ibis")
     method = PrivBayes(epsilon=1.0)

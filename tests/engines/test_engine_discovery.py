@@ -448,6 +448,7 @@ def test_a_blank_one_is_the_same_as_from_memory(folder: Path) -> None:
     assert '"kind": null' in blanks[0]
 
 
+@pytest.mark.thorough
 def test_synthesis_without_a_schema(folder: Path, tmp_path: Path) -> None:
     ran = run(
         "synthesize",

@@ -486,6 +486,7 @@ def test_rows_are_drawn_where_the_noise_left_the_rules_none():
     assert (columns["a"].values < columns["b"].values).all()
 
 
+@pytest.mark.thorough
 def test_thousands_of_combinations_are_looked_up():
     codes = [f"{number:05}" for number in range(3_000)]
     schema = Schema.from_dict(

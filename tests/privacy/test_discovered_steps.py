@@ -18,7 +18,14 @@ from understudy.data.schema import Quantity, Schema
 from understudy.data.tables import Column
 from understudy.privacy.discovery import Discovery, discover
 from understudy.privacy.discovery_draft import Draft
-from understudy.privacy.discovery_scores import KINDS, Kind, count_grids, count_kinds, kind_odds
+from understudy.privacy.discovery_scores import (
+    KINDS,
+    Kind,
+    count_grids,
+    count_kinds,
+    grid_odds,
+    kind_odds,
+)
 from understudy.privacy.discovery_scores import WORDS as WORDS_KIND
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
@@ -340,6 +347,15 @@ def test_an_amount_of_money_has_no_thousandths() -> None:
         found = discover(table, ledger, ledger.budget, 1e-9, SeededNoise(seed))["x"]
         assert isinstance(found, Quantity)
         assert (found.format, found.step) == ("$1,234.50", 0.01)
+
+
+def test_whole_reals_with_a_unit_have_places_however_little_evidence_there_is() -> None:
+    """Else they would have counted as whole numbers."""
+    form = Format("real", "12.5 %")
+    odds = dict(zip(spacings_of(form), grid_odds(form, 2.0).tolist(), strict=True))
+    assert odds[Spacing(5.0, "12.50 %")] > odds[Spacing(5.0)] + 9
+    assert odds[Spacing(5.0, "12.50 %")] > odds[Spacing(5.0, "12.5 %")] + 9
+    assert abs(odds[Spacing(0.5, "12.50 %")] - odds[Spacing(0.5)]) < 1
 
 
 def test_numbers_with_a_unit_need_no_more_places_than_they_have() -> None:

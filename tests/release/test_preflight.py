@@ -94,6 +94,8 @@ def test_columns_with_too_few_cells(uncertain: tuple[str, ...], keep_going: bool
     if price:
         assert "about 1,300 rows" in said
         assert f"what {', '.join(uncertain)} hold{'s' * (len(uncertain) == 1)}." in said
+        alone = len(uncertain) == 2  # nothing would be left
+        assert ("--text a" in said) == (keep_going is False and not alone)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,7 @@ def test_a_plugin_makes_rows(installed: Path, tmp_path: Path) -> None:
     assert rows.read_text().startswith("a,b,c\n")
 
 
+@pytest.mark.thorough
 def test_a_broken_plugin_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     folder = tmp_path / "broken-1.dist-info"
     folder.mkdir()

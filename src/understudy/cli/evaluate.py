@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from understudy.data.schema import Schema
     from understudy.evaluation import Evaluation
     from understudy.evaluation.model_results import LearningTask
-    from understudy.evaluation.result import BrokenRule
+    from understudy.evaluation.result import BrokenRule, ColumnComparison
 
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "unknown": "dim"}
 _ATTACKS: Any = {"rich_help_panel": "Attacks (any of these adds them)"}
-MAX_SHOWN_RULES = 10
+MAX_SHOWN_RULES, MIN_SUMMED_UP = 10, 5
 _WARNING = "For you, not for release: this was computed from the real rows, without noise."
 
 
@@ -274,22 +274,50 @@ def _verdict_lines(found: Evaluation) -> list[tuple[str, Sequence[str], str]]:
 
 
 def _columns(found: Evaluation) -> Any:
-    """The columns, the furthest first."""
+    """The columns, the furthest first; of many that are alike but for a number, only that one."""
     missing = any(column.real_missing or column.synthetic_missing for column in found.columns)
     headings = ["column", "kind", "#distance", "#KS", "#KS, bins"]
     if missing:
         headings.append("#missing (real)")
     grid = grid_of("Columns", *headings)
-    for column in sorted(found.columns, key=lambda column: -column.total_variation):
-        kind = column.kind
+    for column, more in _sum_up(found.columns):
+        kind, name = column.kind, safe(column.name)
         if column.lost:
             kind = f"[red]lost ({column.state})[/]"
+        if more:
+            name += f" [dim](+{more} alike)[/]"
         distances = (column.kolmogorov_smirnov, column.kolmogorov_smirnov_binned)
         cells = ["" if distance is None else f"{distance:.3f}" for distance in distances]
         if missing:
             cells.append(f"{column.synthetic_missing:.1%} ({column.real_missing:.1%})")
-        grid.add_row(safe(column.name), kind, f"{column.total_variation:.3f}", *cells)
+        grid.add_row(name, kind, f"{column.total_variation:.3f}", *cells)
     return grid
+
+
+def _sum_up(columns: Iterable[ColumnComparison]) -> Iterator[tuple[ColumnComparison, int]]:
+    """The columns, the furthest first, and how many each stands for: of columns such as q1 to q20
+    that are close to the real ones, the furthest stands for the others.
+    """
+    from understudy.evaluation.grades import GOOD_DISTANCE
+
+    alike: dict[tuple[str, ...], list[ColumnComparison]] = {}
+    for column in sorted(columns, key=lambda column: -column.total_variation):
+        key: tuple[str, ...] = (column.name, "")
+        if column.total_variation <= GOOD_DISTANCE and not column.lost and _stem(column.name):
+            key = (_stem(column.name), column.kind, "numbered")
+        alike.setdefault(key, []).append(column)
+    lines = []
+    for group in alike.values():
+        if len(group) < MIN_SUMMED_UP:
+            lines += [(column, 0) for column in group]
+        else:
+            lines.append((group[0], len(group) - 1))
+    yield from sorted(lines, key=lambda line: -line[0].total_variation)
+
+
+def _stem(name: str) -> str:
+    """What stands before the number of a column, ``item_`` of ``item_07``; empty without one."""
+    return name.rstrip("0123456789") if name[-1:].isdecimal() else ""
 
 
 def _show_rules(rules: tuple[BrokenRule, ...], console: Console) -> None:

@@ -74,12 +74,24 @@ def check_present(
     draft, ledger = discovery.draft, discovery.asker.ledger
     ledger.stop(discovery.count_price)
     going_on = "with --keep-going: what such a column holds may then be mistaken"
+    helps = _remedies(keep_going, going_on, remedies)
+    if keep_going is not None and remedies == REMEDIES and set(draft.asked) - set(uncertain):
+        helps = f"{_say_unread(uncertain)}; else {helps}"  # remarks in few rows are never more
     rows = round_up_for_people(discovery.rows)
     raise InputError(
         f"{draft.source}: about {rows:,} rows, less empty cells, are too few to tell at "
         f"this budget what {', '.join(uncertain)} {_holds(uncertain)}. Only counts "
         f"were paid for ({describe_price(ledger)}); "
-        f"{_remedies(keep_going, going_on, remedies)}."
+        f"{helps}."
+    )
+
+
+def _say_unread(columns: Sequence[str]) -> str:
+    """How to name columns that no budget finds anything in."""
+    unread = " ".join(f"--text {shlex.quote(name)}" for name in columns)
+    return (
+        f"where a column holds free text or identifiers, say so ({unread}, or --identifier) and "
+        "it is never read"
     )
 
 
@@ -152,12 +164,8 @@ def _remedies_for_empty(columns: Sequence[str], keep_going: bool | None, *, othe
         return _remedies(None, "")
     if not others:
         return REMEDIES
-    unread = " ".join(f"--text {shlex.quote(name)}" for name in columns)
     going_on = "with --keep-going: such a column then holds [text], or nothing, in every row"
-    return (
-        f"where a column holds free text or identifiers, say so ({unread}, or --identifier) and "
-        f"it is never read; else {_remedies(keep_going, going_on)}"
-    )
+    return f"{_say_unread(columns)}; else {_remedies(keep_going, going_on)}"
 
 
 def _remedies(keep_going: bool | None, going_on: str, remedies: str = REMEDIES) -> str:
