@@ -18,7 +18,7 @@ METHODS: dict[str, Any] = {
     "independent": Independent(epsilon=2.0),
     "privbayes": PrivBayes(epsilon=4.0, degree=1),
     "privbayes-delta": PrivBayes(epsilon=4.0, degree=1, delta=1e-6, neighbours="replace"),
-    "adaptive": Adaptive.fast(epsilon=4.0, delta=1e-6),
+    "adaptive": Adaptive.fast(epsilon=4.0, delta=1e-6, max_cells=20_000),
     "mst": MST(epsilon=4.0),
 }
 TERMS: dict[str, dict[str, Any]] = {

@@ -99,7 +99,7 @@ METHODS: dict[str, Any] = {
     "marginals": Marginals(epsilon=1.0, marginals=[["hours", "ward"], ["smoker"]], delta=1e-6),
     "mst": MST(epsilon=1.0),
     "mst-delta": MST(epsilon=1.0, delta=1e-6, neighbours="replace"),
-    "adaptive": Adaptive.fast(epsilon=2.0),
+    "adaptive": Adaptive.fast(epsilon=2.0, max_cells=20_000),
     "adaptive-delta": Adaptive.fast(epsilon=2.0, delta=1e-6, neighbours="replace"),
     "privbayes": PrivBayes(epsilon=2.0),
     "privbayes-replace": PrivBayes(epsilon=2.0, neighbours="replace", score="I"),

@@ -16,7 +16,7 @@ from understudy.data.encoding import encode
 from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.synthesizers.adaptive import HOLDOUT_TABLES, Adaptive
+from understudy.synthesizers.adaptive import FAST_CELLS, HOLDOUT_TABLES, Adaptive
 from understudy.synthesizers.adaptive_budget import LEAST_CELLS
 from understudy.synthesizers.independent import Independent
 
@@ -44,7 +44,7 @@ def table(rows: int = 4000) -> Table:
 
 def fitted(seed: int = 0, **parameters: Any) -> Model:
     """A model in rounds: a bound on its cells keeps it from measuring all columns in one table."""
-    usual = {"epsilon": 3.0, "delta": 1e-6, "max_cells": LEAST_CELLS}
+    usual = {"epsilon": 3.0, "delta": 1e-6, "max_cells": FAST_CELLS - 1}
     return Adaptive(**(usual | parameters)).fit(table(), schema(), noise=SeededNoise(seed))
 
 
@@ -170,6 +170,18 @@ def test_all_columns_are_one_table_where_noise_leaves_it_as_it_is(
     assert set(SIZES) not in tables_of(fitted(epsilon=0.5, **budget))
 
 
+def test_fast_takes_no_rounds_where_one_table_is_nearly_exact() -> None:
+    """The table has more cells than ``--fast`` allows otherwise, and is far faster than rounds."""
+    rng = np.random.default_rng(2)
+    names = [f"c{place}" for place in range(15)]
+    rows = Table({name: Column("integer", rng.integers(0, 2, 4000)) for name in names})
+    binary = {"kind": "integer", "min": 0, "max": 1, "bins": 2}
+    known = Schema.from_dict({"attributes": dict.fromkeys(names, binary)})
+    model = Adaptive.fast(epsilon=1e3).fit(rows, known, noise=SeededNoise(0))
+    assert set(names) in tables_of(model)
+    assert len(model.ledger.entries) == 16
+
+
 @pytest.mark.parametrize("asked", [{"workload": [("a", "b")]}, {"target": "e"}, {"max_cells": 60}])
 def test_all_columns_are_no_table_where_others_are_asked_for(asked: dict[str, Any]) -> None:
     assert set(SIZES) not in tables_of(fitted(epsilon=100.0, **({"max_cells": None} | asked)))
@@ -185,7 +197,7 @@ def test_larger_tables_are_measured_where_noise_leaves_them_nearly_as_they_are()
     known = Schema.from_dict({"attributes": entries})
 
     def measured(**parameters: Any) -> set[int]:
-        usual = {"epsilon": 3.0, "delta": 1e-6, "max_cells": LEAST_CELLS}
+        usual = {"epsilon": 3.0, "delta": 1e-6, "max_cells": FAST_CELLS - 1}
         method = Adaptive(**(usual | parameters))
         model = method.fit(rows, known, noise=SeededNoise(0))
         return {len(group) for group in tables_of(model)}

@@ -189,20 +189,21 @@ def test_strong_relations_are_looked_for_although_noise_is_large(
         penalty=1.0,
         weigh_one_way=False,
     )
-    rounds.learner.curator.choice_noise = lambda cost: 0.0
-    rounds.selecting = Budget(1.0, "rho")
     rounds.noise, rounds.cells, rounds.places = 10.0, np.array(cells), np.array([0, 1])
     assert rounds._could_stand_out() is looks
 
 
+@pytest.mark.parametrize("weigh", [True, False])
 @pytest.mark.parametrize(
     ("candidates", "noise", "looks"),
     [(100, 80.0, True), (10_000, 80.0, False), (100, 160.0, False)],
 )
 def test_no_table_is_looked_for_where_noise_among_many_makes_the_choice(
-    candidates: int, noise: float, looks: bool
+    candidates: int, noise: float, looks: bool, weigh: bool
 ) -> None:
-    """Against 10,000 others a table would have to differ by 4.6 times the noise of the choice."""
+    """Against 10,000 others a table would have to differ by 4.6 times the noise of the choice. With
+    a target there is nothing else to spend the price on.
+    """
     rounds: Any = object.__new__(Rounds)
     rounds.learner = learner(LARGE, 10.0, rows=1000.0)
     rounds.learner.curator.choice_noise = lambda cost: noise * cost.amount
@@ -212,12 +213,14 @@ def test_no_table_is_looked_for_where_noise_among_many_makes_the_choice(
         rounds=2.0,
         selection_share=0.1,
         penalty=1.0,
-        weigh_one_way=False,
+        weigh_one_way=weigh,
     )
     rounds.selecting, rounds.measuring = Budget(1.0, "rho"), Budget(0.001, "rho")
     rounds.noise = 100.0
     rounds.cells, rounds.places = np.full(candidates, 4.0), np.arange(candidates)
-    assert rounds._could_stand_out() is looks
+    rounds.members = np.full((candidates, 2), -1)
+    rounds.one_way = SimpleNamespace(rows_beside=lambda *_: np.zeros(candidates))
+    assert rounds._could_stand_out() is (looks or not weigh)
 
 
 @pytest.mark.parametrize("limit", [30, 40])

@@ -62,6 +62,10 @@ class ReleaseMethod(Protocol):
         """Whether it asks anything about the rows."""
 
     @property
+    def wants_delta(self) -> bool:
+        """Whether it asks so much that a delta makes a difference."""
+
+    @property
     def epsilon(self) -> float:
         """The privacy budget."""
 
@@ -300,7 +304,7 @@ class Release:
         """Many tables at once cost far less with a delta: who gave none should know, by public
         facts alone and before anything is spent.
         """
-        if not isinstance(schema, Schema) or self.method.name != "adaptive" or self.method.delta:
+        if not isinstance(schema, Schema) or not self.method.wants_delta or self.method.delta:
             return
         columns = sum(attribute.size > 1 for attribute in schema.modelled)
         if columns >= MANY_COLUMNS:

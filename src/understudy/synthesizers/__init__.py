@@ -98,6 +98,10 @@ class Synthesizer(ABC):
     """Whether the method asks for noisy tables alone, so that with a delta all noise is
     Gaussian.
     """
+    wants_delta: ClassVar[bool] = False
+    """Whether the method asks so much that with many columns who gives no delta is told what that
+    costs.
+    """
     for_strangers: ClassVar[bool] = False
     """Whether code that is not trusted hears the answers: it has a clock, so how long they take
     must not go by how many rows differ.

@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from understudy.data.marginals import Marginal
 from understudy.data.schema import Schema
@@ -70,6 +70,10 @@ MAX_ONE_WAY_SHARE = 0.65
 MAX_SHRUNK_CELLS = 256
 """With a target, tables are shrunk at last where none has more cells than this."""
 
+FAST_CELLS = 25_000
+"""The most cells with ``--fast``. Who asks for fewer wants a small model; else one table of all
+attributes is faster than rounds, where rows and budget pay for it, whatever its cells."""
+
 MAX_SELECTABLE_GROUPS = 50_000
 """Where there would be more groups of so many attributes, only smaller ones are considered."""
 
@@ -121,7 +125,7 @@ class Adaptive(Synthesizer):
     max_cells
         The most cells that the cliques of the model have together: larger is more accurate, slower,
         and makes larger model files. By default as many as rows and budget can pay for, from
-        250,000 to 4 million.
+        250,000 to 4 million. From 25,000 on, a nearly exact table of all attributes may have more.
     rounds
         How many rounds there would be, for each attribute, if all cost the same.
     one_way_share
@@ -147,6 +151,8 @@ class Adaptive(Synthesizer):
     >>> method = Adaptive(epsilon=1.0, delta=1e-9)
     >>> model = method.fit("patients.csv", "schema.json")   # doctest: +SKIP
     """
+
+    wants_delta: ClassVar[bool] = True
 
     workload: Sequence[Sequence[str]] = parameter(
         (), ColumnGroups(2), "Columns to be accurate together; repeatable."
@@ -189,7 +195,7 @@ class Adaptive(Synthesizer):
         """A tenth of the cells and half of the rounds: several times faster, a little less
         accurate.
         """
-        return cls(**{"max_cells": 25_000, "rounds": 1.0} | parameters)
+        return cls(**{"max_cells": FAST_CELLS, "rounds": 1.0} | parameters)
 
     @property
     def named(self) -> frozenset[str]:
@@ -204,7 +210,8 @@ class Adaptive(Synthesizer):
         """Whether something is asked for other than all relations, as well as rows and budget
         allow.
         """
-        return bool(self.workload) or self.target is not None or self.max_cells is not None
+        small = self.max_cells is not None and self.max_cells < FAST_CELLS
+        return bool(self.workload) or self.target is not None or small
 
     def check(self, schema: Schema) -> None:
         """The columns that the parameters name must be modelled."""

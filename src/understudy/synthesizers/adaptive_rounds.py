@@ -240,11 +240,13 @@ class Rounds:
 
     def _could_stand_out(self) -> bool:
         """Whether a table that differs much from the model would be chosen: after its handicap, and
-        against what noise makes of all others.
+        against what noise makes of all others, where single attributes would get the price.
         """
-        others = LUCK_OF_OTHERS * math.log(len(self.places))
-        chance = others * self.learner.curator.choice_noise(self.selecting)
-        return float(self._handicaps().min()) + chance <= STRONG_SHARE * self.learner.rows
+        beaten = float(self._handicaps().min())
+        if self.limits.weigh_one_way:
+            others = LUCK_OF_OTHERS * math.log(len(self.places))
+            beaten += others * self.learner.curator.choice_noise(self.selecting)
+        return beaten <= STRONG_SHARE * self.learner.rows
 
     def _handicaps(self) -> NDArray[np.float64]:
         """For each candidate how far rows and model may be apart without it being worth its price:

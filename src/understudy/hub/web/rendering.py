@@ -22,6 +22,7 @@ from understudy.hub.requests import count_waiting
 from understudy.hub.web.assets import static
 from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import find_viewer, get_hub
+from understudy.synthesizers.registry import DEFAULT
 
 VISIT_COOKIE = "visit"
 
@@ -79,6 +80,7 @@ def environment() -> jinja2.Environment:
     made.globals |= {
         "static": static,
         "version": understudy.__version__,
+        "default_method": DEFAULT,
         "new_key": lambda: secrets.token_urlsafe(16),
     }
     return made

@@ -14,7 +14,7 @@ from understudy.hub.protection import read_protected
 from understudy.hub.records import Dataset
 from understudy.hub.web.forms import WebForm
 from understudy.synthesizers.parameters import Parameter, file_parameters
-from understudy.synthesizers.registry import Method, find_method
+from understudy.synthesizers.registry import DEFAULT, Method, find_method
 
 LABELS = {
     "access": "Access",
@@ -171,7 +171,7 @@ def describe(operation: str, spec: dict[str, Any]) -> list[tuple[str, str]]:
     """A spec as lines of a list, for whoever decides."""
     lines = []
     if operation == "synthesise":
-        spec = {"method": "adaptive", **spec}
+        spec = {"method": DEFAULT, **spec}
     for name, value in spec.items():
         if value in (None, "", {}, []) or name in ("epsilon", "delta"):
             continue

@@ -29,11 +29,12 @@ from understudy.hub.web.specs import (
     read_spec,
 )
 from understudy.hub.web.viewer import TheHub, Viewer
+from understudy.synthesizers.registry import DEFAULT
 
 router = APIRouter()
 
 FORM_DEFAULTS: dict[str, dict[str, str]] = {
-    "synthesise": {"method": "adaptive", "format": "csv", "epsilon": "1", "delta": "0"},
+    "synthesise": {"method": DEFAULT, "format": "csv", "epsilon": "1", "delta": "0"},
     "ask": {"questions": "count", "epsilon": "0.1", "delta": "0"},
     "learn": {"learner": "logistic", "epsilon": "1", "delta": "0"},
 }
