@@ -183,6 +183,16 @@ def test_a_session_ends_when_idle_and_at_the_latest_after_its_time(
         assert credentials.find_session(c, secret) is None
 
 
+def test_who_signs_out_is_signed_out_there_and_nowhere_else(
+    opened: Hub, bob: accounts.User
+) -> None:
+    with opened.db.transaction() as c:
+        here, elsewhere = (credentials.start_session(c, bob.id) for _ in range(2))
+        credentials.end_session(c, here)
+        assert credentials.find_session(c, here) is None
+        assert credentials.find_session(c, elsewhere) is not None
+
+
 def test_what_is_stored_of_secrets_opens_nothing(opened: Hub, bob: accounts.User) -> None:
     with opened.db.transaction() as c:
         session = credentials.start_session(c, bob.id)

@@ -384,6 +384,7 @@ class _Training:
 
     asks = True
     for_strangers = False
+    wants_delta = False
     refinement = 0.0
     renyi_order = None
     accounting: Currency = "rho"
