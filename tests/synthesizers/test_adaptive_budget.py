@@ -196,12 +196,12 @@ def test_strong_relations_are_looked_for_although_noise_is_large(
 @pytest.mark.parametrize("weigh", [True, False])
 @pytest.mark.parametrize(
     ("candidates", "noise", "looks"),
-    [(100, 80.0, True), (10_000, 80.0, False), (100, 160.0, False)],
+    [(100, 160.0, True), (10_000, 160.0, False), (100, 320.0, False)],
 )
 def test_no_table_is_looked_for_where_noise_among_many_makes_the_choice(
     candidates: int, noise: float, looks: bool, weigh: bool
 ) -> None:
-    """Against 10,000 others a table would have to differ by 4.6 times the noise of the choice. With
+    """Against 10,000 others a table would have to differ by 2.3 times the noise of the choice. With
     a target there is nothing else to spend the price on.
     """
     rounds: Any = object.__new__(Rounds)

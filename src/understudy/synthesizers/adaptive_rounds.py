@@ -42,10 +42,10 @@ STRONG_SHARE = 0.75
 """A table is looked for if one would be selected on which rows and model differ by this share of
 the rows, as they do where one column nearly tells another."""
 
-LUCK_OF_OTHERS = 0.5
+LUCK_OF_OTHERS = 0.25
 """Of n candidates that do not differ the luckiest looks as if it did, by ln(n) times the noise of a
-choice. But what differs much does so in about the root of n of them: in a pair, and in each larger
-table that holds it. So it stands out where it differs by half of that."""
+choice. But where one differs much, many do, such as each larger table that holds it: one stands out
+where it differs by this share of that."""
 
 PATIENCE = 3.0
 """How much more a round costs after one in which nothing stood out."""
