@@ -22,6 +22,7 @@ from understudy.synthesizers.adaptive_rounds import (
     CELLS_PER_CHOICE,
     Limits,
     Rounds,
+    Selection,
     find_selection_share,
 )
 
@@ -246,6 +247,29 @@ def test_all_pairs_of_a_wide_table_are_looked_at(
         assert len(look) == len(set(look)) == limit
         assert sum(len(group) == 2 for group in look) == 28
     assert looks[0] != looks[1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "left", "spent"), [(8, 1.0, 0.01), (200, 1.0, 0.12), (200, 0.07, 0.07)]
+)
+def test_single_columns_of_a_wide_table_get_several_prices_at_once(
+    columns: int, left: float, spent: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no table stands out; else there would be a round for each small part of the budget."""
+    known = learner({f"c{i}": 2 for i in range(columns)}, 1.0)
+    known.cells = lambda group: 2 ** len(group)
+    limits = Limits(
+        budget=Budget(1.0, "rho"), max_cells=1e6, rounds=2.0, selection_share=0.1, penalty=1.0
+    )
+    rounds = Rounds(known, [("c0", "c1")], limits)
+    rounds.left, rounds.measuring = Budget(left, "rho"), Budget(0.01, "rho")
+    paid: list[Budget] = []
+    monkeypatch.setattr(rounds, "_prefers_one_way", lambda: True)
+    monkeypatch.setattr(rounds, "_measure_one_way", paid.append)
+    rounds.anneal(Selection(groups=[], costs=[], expected=[], noise=1.0))
+    [cost] = paid
+    assert cost.amount == pytest.approx(spent)
+    assert rounds.left.amount == pytest.approx(left - spent)
 
 
 @pytest.mark.parametrize(("currency", "power"), [("rho", 1), ("epsilon", 2)])

@@ -202,7 +202,9 @@ class Rounds:
     def _be_patient(self) -> None:
         """Nothing stood out: look again at a higher price, or spend the rest on what is known."""
         if self._prefers_one_way() and self.left.amount >= self.measuring.amount:
-            share = self.measuring.amount / self.left.amount
+            # In a wide table several at once: each round looks at all pairs, which takes time.
+            prices = max(1, len(self.learner.sizes) // ATTRIBUTES_PER_SELECTION)
+            share = min(prices * self.measuring.amount / self.left.amount, 1.0)
             now, self.left = self.left.split(share, 1 - share)
             self._measure_one_way(now)
             return
