@@ -38,7 +38,7 @@ def test_from_the_link_to_the_command_line(browser: Any, tmp_path: Path) -> None
         page.get_by_label("pattern of age").fill("banana")
         page.get_by_label("pattern of age").press("Enter")
         page.wait_for_selector(".problem")
-        page.wait_for_function("document.activeElement.name === 'facts-1'")
+        page.wait_for_selector("[name=facts-1]:focus")
         look(page, "studio-columns-wrong")
         page.get_by_label("pattern of age").fill("18..100")
         page.get_by_label("pattern of age").press("ArrowDown")
