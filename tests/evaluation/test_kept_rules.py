@@ -12,6 +12,7 @@ import pytest
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.evaluation import Evaluation, evaluate
+from understudy.evaluation.formulas import find_formulas
 from understudy.evaluation.grades import grade_marginals, lost_relations
 from understudy.evaluation.kept import keeps_rule
 from understudy.evaluation.marginals import marginals_by_order
@@ -19,7 +20,7 @@ from understudy.evaluation.original import compare_originals
 from understudy.evaluation.rules import (
     BrokenRule,
     broken_rules,
-    real_rules,
+    find_rules,
     write_constraints,
 )
 from understudy.reports.owner import owner_report
@@ -65,7 +66,7 @@ def orders(rows: int, seed: int, *, shuffled: bool = False) -> Table:
 
 
 def rules_of(real: Table, synthetic: Table) -> Mapping[str, BrokenRule]:
-    return {rule.text: rule for rule in real_rules(compare_originals(real, synthetic))}
+    return {rule.text: rule for rule in find_rules(compare_originals(real, synthetic))}
 
 
 @pytest.fixture(scope="module")
@@ -282,3 +283,13 @@ def test_half_a_relation_is_not_lost() -> None:
     assert 0 < errors.related < errors.of
     assert errors.related_mean < 0.7 * errors.independent_mean
     assert not lost_relations(errors)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4])
+def test_a_sum_of_up_to_four_columns_is_found(parts: int) -> None:
+    rng = np.random.default_rng(parts)
+    numbers = {f"part{i}": rng.integers(0, 50, 500).astype(np.float64) for i in range(parts)}
+    numbers["total"] = np.sum(list(numbers.values()), axis=0)
+    [(names, rule)] = find_formulas(numbers, numbers, dict.fromkeys(numbers, "number"))
+    assert names[0] == "total"
+    assert rule.text == "total = " + " + ".join(f"part{i}" for i in range(parts))

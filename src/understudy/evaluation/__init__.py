@@ -89,7 +89,7 @@ def evaluate(
     from understudy.evaluation.propensity import propensity
     from understudy.evaluation.ranges import range_errors
     from understudy.evaluation.result import TableShapes
-    from understudy.evaluation.rules import real_rules
+    from understudy.evaluation.rules import find_rules
 
     if any(find_spec(module) is None for module in ("scipy", "sklearn", "xgboost")):
         raise InputError(
@@ -144,7 +144,7 @@ def evaluate(
     step("comparing pairs")
     together = pairs(tables)
     step("looking for rules")
-    rules = real_rules(tables, seed=seed)
+    rules = find_rules(tables, seed=seed)
     tests = agreements(tables, seed=seed)
     network = None
     if model is not None:

@@ -37,7 +37,7 @@ class _Values:
     there: tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
-def dependencies(
+def find_dependencies(
     tables: Comparison, rows: Sequence[NDArray[np.intp]], left_out: Collection[str]
 ) -> Iterator[BrokenRule]:
     """Which columns follow from which, not by way of a third one."""

@@ -15,7 +15,7 @@ from understudy.evaluation.kept import MAX_BROKEN, keeps_rule, share_broken, wri
 from understudy.evaluation.result import BrokenRule
 
 MAX_PARTS = 4
-"""ColumnNumbers that a sum has, at most."""
+"""Columns that a sum has, at most."""
 
 MAX_FORMULAS = 20_000
 """Sums, or products, of one number of parts that are tried; with more columns, none is."""
@@ -37,7 +37,7 @@ ComputedColumn = tuple[tuple[str, ...], BrokenRule]
 """The computed column and its parts, and the rule."""
 
 
-def formulas(
+def find_formulas(
     real: ColumnNumbers, synthetic: ColumnNumbers, kinds: Mapping[str, str]
 ) -> Iterator[ComputedColumn]:
     """Each column that follows from others, by the shortest formula that gives it."""
@@ -77,7 +77,8 @@ def _candidates(
     for parts in range(2, MAX_PARTS + 1):
         if math.comb(len(numbers), parts) > MAX_FORMULAS:
             return
-        for sign in ("+", "*")[: 4 - parts]:
+        signs = ("+", "*") if parts == 2 else ("+",)
+        for sign in signs:
             for chosen in itertools.combinations(numbers, parts):
                 yield sign, chosen, numbers
 

@@ -24,7 +24,7 @@ CELLS_AT_A_TIME = 1 << 22
 MAX_NAMED_MARGINALS = 10
 
 RELATED = 2.0
-"""Columns are related where independent ones would be so many times further from the real table
+"""Columns are related where independent ones would be this many times further from the real table
 than chance makes.
 """
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Quantity
 from understudy.evaluation.comparison import Comparison, Side
-from understudy.evaluation.dependencies import dependencies
-from understudy.evaluation.formulas import ColumnNumbers, formulas
+from understudy.evaluation.dependencies import find_dependencies
+from understudy.evaluation.formulas import ColumnNumbers, find_formulas
 from understudy.evaluation.grades import is_broken
 from understudy.evaluation.kept import MAX_BROKEN, keeps_rule, share_broken, write_name
 from understudy.evaluation.result import BrokenRule
@@ -33,7 +33,7 @@ REMEDY = (
 _UNITS = {"integer": "number", "real": "number"}
 
 
-def real_rules(tables: Comparison, seed: int = 0) -> tuple[BrokenRule, ...]:
+def find_rules(tables: Comparison, seed: int = 0) -> tuple[BrokenRule, ...]:
     """The rules that real rows keep, those that are broken in most synthetic rows first."""
     rng = np.random.default_rng(seed)
     rows = [_sample_rows(side, rng) for side in tables]
@@ -50,7 +50,7 @@ def real_rules(tables: Comparison, seed: int = 0) -> tuple[BrokenRule, ...]:
         for attribute in tables.schema
         if isinstance(attribute, Quantity)
     }
-    computed = list(formulas(real, synthetic, kinds))
+    computed = list(find_formulas(real, synthetic, kinds))
     found = [rule for _, rule in computed]
     # What a formula says of two columns, no order needs to say again.
     settled = {frozenset((name, part)) for (name, *parts), _ in computed for part in parts}
@@ -59,7 +59,7 @@ def real_rules(tables: Comparison, seed: int = 0) -> tuple[BrokenRule, ...]:
     for group in sorted(groups):
         names = [name for name, kind in kinds.items() if kind == group and name not in copied]
         found += _orders(names, real, synthetic, settled)
-    found += dependencies(tables, rows, copied)
+    found += find_dependencies(tables, rows, copied)
     return tuple(sorted(found, key=lambda rule: (-rule.synthetic, rule.text)))
 
 
